@@ -1,0 +1,383 @@
+"""Adds roots: the job that runs capture → parse → embed → publish over many files, and reports on every path.
+
+A job is safe to kill at any point and to run again: what was committed is found unchanged, the rest is done then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+from tychora_format.batch import Embedding, Parsed
+from tychora_format.extraction import Extraction, input_sha256
+from tychora_format.objects import object_path
+from tychora_format.snapshot import LiveSource, Snapshot
+from tychora_format.tables import SourceRow, SourceState
+from tychora_format.workspace import Workspace
+from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport
+from tychora_schemas.settings import ResolvedSettings
+
+from tychora_functions.capture.capture import Captured, capture
+from tychora_functions.embed.embed import embed
+from tychora_functions.interrupt import Interrupt
+from tychora_functions.parse.detect import Format, detect
+from tychora_functions.parse.formats import fingerprint
+from tychora_functions.parse.worker import Answer, Task
+from tychora_functions.parse.workers import WorkerPool
+from tychora_functions.plan import Found, Plan, Refused, plan, revision_identity, source_identity
+from tychora_functions.portable import colliding, reserved
+from tychora_functions.progress import Progress, Stage
+from tychora_functions.publish import Change, publish
+from tychora_functions.roots import Root, Roots
+
+__all__ = ["add", "inventory"]
+
+Watcher = Callable[[Progress], None]
+
+
+def add(
+    workspace: Workspace,
+    paths: Sequence[str | Path],
+    *,
+    collection: str = "default",
+    settings: ResolvedSettings,
+    name: str | None = None,
+    progress: Watcher | None = None,
+) -> AddReport:
+    """Make the workspace hold what lies at `paths` now: new, changed and moved files in, gone ones out of the head.
+
+    Every path met is in exactly one list of the report. One bad file never stops the run. On the first Ctrl-C what was
+    read is committed and the rest is reported as held; a second one ends at once, leaving the last commit.
+    """
+    started = time.monotonic()
+    watch = progress or (lambda _: None)
+    head = workspace.head()
+    roots, registry = _roots(workspace, head, paths, collection, name)
+    planned = _planned(head, collection, roots, settings, watch)
+    registry.save()
+    job = _Job(workspace, head, collection, settings, planned, watch)
+    with Interrupt() as interrupt:
+        report = job.run(interrupt)
+    report.seconds = round(time.monotonic() - started, 3)
+    return report
+
+
+def inventory(
+    workspace: Workspace,
+    paths: Sequence[str | Path],
+    *,
+    collection: str = "default",
+    settings: ResolvedSettings,
+    name: str | None = None,
+    progress: Watcher | None = None,
+) -> InventoryReport:
+    """What `add` would do with `paths`, found by reading only: nothing is captured, parsed or registered."""
+    head = workspace.head()
+    roots, _ = _roots(workspace, head, paths, collection, name)
+    planned = _planned(head, collection, roots, settings, progress or (lambda _: None))
+    report = InventoryReport(unchanged=len(planned.same))
+    by_content = defaultdict(list)
+    for found in [*planned.new, *planned.changed]:
+        reason = _detected(found.location, found.path).reason
+        entry = PathReport(path=found.path, size=found.size, reason=reason and f"it is {reason}")
+        (report.cannot if reason else report.captured).append(entry)
+        report.bytes += found.size
+    report.cannot += [
+        PathReport(path=each.path, reason=each.reason, size=each.size) for each in planned.refused
+    ]
+    report.skipped = [PathReport(path=path, reason=met.reason) for path, met in planned.skipped]
+    report.moved = [
+        PathReport(path=each.path, was=each.before.row.path) for each in planned.moved if each.before
+    ]
+    report.removed = [PathReport(path=each.row.path) for each in planned.gone]
+    files = [*planned.same, *planned.new, *planned.changed, *planned.moved]
+    for found in files:
+        by_content[found.sha256].append(found.path)
+    report.duplicates = sorted(sorted(group) for group in by_content.values() if len(group) > 1)
+    names = [found.path for found in files]
+    report.colliding = colliding(names)
+    report.reserved = [NamedPath(path=path, note=note) for path, note in reserved(names)]
+    return report
+
+
+def _roots(
+    workspace: Workspace, head: Snapshot, paths: Sequence[str | Path], collection: str, name: str | None
+) -> tuple[list[Root], Roots]:
+    labels = {each.row.root for each in head.live_sources(lambda row: row.collection == collection)}
+    registry = Roots(workspace)
+    return [registry.resolve(path, collection, labels, name) for path in paths], registry
+
+
+def _planned(
+    head: Snapshot, collection: str, roots: list[Root], settings: ResolvedSettings, watch: Watcher
+) -> Plan:
+    seen = Counter[str]()
+
+    def look(path: str, size: int) -> None:
+        seen.update(files=1, bytes=size)
+        watch(Progress("looking", seen["files"], 0, seen["bytes"], path))
+
+    return plan(head, collection, roots, settings.settings, look)
+
+
+def _detected(location: Path, path: str) -> Format:
+    try:
+        with location.open("rb") as file:
+            return detect(file.read(64 << 10), path)
+    except OSError:
+        return Format.PLAIN
+
+
+class _Job:
+    """One run: what is still to be published, what is known, and the report."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        head: Snapshot,
+        collection: str,
+        settings: ResolvedSettings,
+        planned: Plan,
+        watch: Watcher,
+    ) -> None:
+        self.workspace = workspace
+        self.head = head
+        self.collection = collection
+        self.settings = settings
+        self.plan = planned
+        self.watch = watch
+        self.report = AddReport(snapshot_id=head.id)
+        self.current = {fingerprint(each.value, settings) for each in Format}
+        self.extracted = _extractions(head)
+        self.waiting: dict[tuple[str, str], list[tuple[Found, Captured]]] = {}
+        self.rows: list[SourceRow] = []
+        self.parsed: list[Parsed] = []
+        self.removed: list[LiveSource] = []
+        self.seen: dict[str, tuple[str, int]] = {}
+        self.chunks = self.text_bytes = self.done = self.total = 0
+
+    def run(self, interrupt: Interrupt) -> AddReport:
+        """Everything the plan asks for; after an interruption, everything that was reached."""
+        work = [*self._settled(), *self.plan.new, *self.plan.changed, *self.plan.moved]
+        self.total = len(work)
+        for refused in self.plan.refused:
+            self._refuse(refused)
+        with WorkerPool(self.settings, len(work)) as pool:
+            for answer in pool.run(self._tasks(work, interrupt), stop=lambda: interrupt.asked):
+                self._take(answer)
+                if self._full():
+                    self._publish()
+        if interrupt.asked:
+            self._hold_the_rest(work)
+        else:
+            self._remove()
+        self._publish()
+        self.report.skipped = [PathReport(path=path, reason=met.reason) for path, met in self.plan.skipped]
+        return self.report
+
+    def _settled(self) -> list[Found]:
+        """Report what is as it was; return what has to be read again because its parser changed."""
+        again = []
+        for found in self.plan.same:
+            row = found.before.row if found.before else None
+            if row is None or row.fingerprint not in self.current:
+                again.append(found)
+            elif row.state == "indexed":
+                self.report.unchanged.append(PathReport(path=found.path, size=found.size))
+            else:
+                target = self.report.held if row.state == "held" else self.report.quarantined
+                target.append(PathReport(path=found.path, size=found.size, reason=row.reason))
+        return again
+
+    def _tasks(self, work: list[Found], interrupt: Interrupt) -> Iterator[Task]:
+        """Capture the files in turn, and ask for a parse of each content that is not extracted yet."""
+        for found, captured in zip(
+            work, capture(self.workspace, (each.location for each in work)), strict=True
+        ):
+            if interrupt.asked:
+                return
+            self._tell("reading", found.path, captured.size)
+            if captured.error is not None:
+                before = found.before
+                self._refuse(Refused(found.path, found.root, found.size, str(captured.error), before))
+                continue
+            form = detect(captured.head, found.path) if captured.size else Format.PLAIN
+            mark = fingerprint(form.value, self.settings)
+            key = (captured.sha256, mark)
+            if form.reason and captured.size:
+                self._quarantine(found, captured, mark, f"it is {form.reason}", "")
+            elif key in self.extracted:
+                self._index(found, captured, mark, *self.extracted[key])
+            elif key in self.waiting:
+                self.waiting[key].append((found, captured))
+            else:
+                self.waiting[key] = [(found, captured)]
+                yield Task(
+                    f"{captured.sha256} {mark}",
+                    self._content(captured),
+                    PurePosixPath(found.path).name,
+                    form.value,
+                )
+
+    def _content(self, captured: Captured) -> bytes | Path:
+        local = self.workspace.store.local_path(object_path(captured.sha256))
+        return local if local is not None else self.workspace.objects.get(captured.sha256)
+
+    def _take(self, answer: Answer) -> None:
+        sha256, mark = answer.key.split(" ")
+        readers = self.waiting.pop((sha256, mark))
+        if answer.extraction is None:
+            _, reason, step = answer.error or ("", "it could not be read", "")
+            for found, captured in readers:
+                self._quarantine(found, captured, mark, reason, step)
+            return
+        extraction = Extraction.decode(answer.extraction)
+        extraction_id = extraction.header.extraction_id
+        first = readers[0][0].path
+        self.extracted[sha256, mark] = (extraction_id, first)
+        for found, captured in readers:
+            self._index(found, captured, mark, extraction_id, first, list(extraction.header.warnings))
+        self.parsed.append(Parsed(extraction, self.rows[-len(readers)]))
+        self.chunks += extraction.chunks.num_rows
+        self.text_bytes += extraction.chunks.column("text").nbytes
+        self.report.chunks += extraction.chunks.num_rows
+
+    def _row(
+        self,
+        found: Found | Refused,
+        state: SourceState,
+        mark: str,
+        captured: Captured | None,
+        **values: str | None,
+    ) -> SourceRow:
+        before = found.before
+        source_id = (
+            before.row.source_id if before else source_identity(self.collection, found.path, found.root)
+        )
+        if before:
+            self.seen[source_id] = (before.batch, before.number)
+        paths = [] if before is None else [path for path in before.row.paths if path != found.path]
+        sha256 = captured.sha256 if captured else None
+        return SourceRow(
+            source_id=source_id,
+            collection=self.collection,
+            path=found.path,
+            paths=[*paths, found.path],
+            root=found.root.label,
+            revision_id=revision_identity(source_id, sha256) if sha256 else None,
+            content_sha256=sha256,
+            size=captured.size if captured else found.size,
+            state=state,
+            reason=values.get("reason"),
+            fingerprint=mark,
+            extraction_id=values.get("extraction_id"),
+        )
+
+    def _index(
+        self,
+        found: Found,
+        captured: Captured,
+        mark: str,
+        extraction_id: str,
+        first_path: str,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self.rows.append(self._row(found, "indexed", mark, captured, extraction_id=extraction_id))
+        entry = PathReport(path=found.path, size=captured.size, warnings=list(warnings))
+        if first_path != found.path and not found.moved:
+            entry.same_as = first_path
+        if found.before is None:
+            self.report.added.append(entry)
+        elif found.moved:
+            self.report.moved.append(entry.model_copy(update={"was": found.before.row.path}))
+        else:
+            if found.before.row.content_sha256 == captured.sha256:
+                entry.reason = "read again: its parser or the settings changed"
+            self.report.changed.append(entry)
+        self.done += 1
+
+    def _quarantine(self, found: Found, captured: Captured, mark: str, reason: str, step: str) -> None:
+        self.rows.append(self._row(found, "quarantined", mark, captured, reason=reason))
+        self.report.quarantined.append(
+            PathReport(path=found.path, size=captured.size, reason=reason, next_step=step or None)
+        )
+        self.done += 1
+
+    def _refuse(self, refused: Refused) -> None:
+        """Record a path that could not be captured; what is live of it stays, since nothing is known of its bytes."""
+        self.report.quarantined.append(
+            PathReport(path=refused.path, size=refused.size, reason=refused.reason)
+        )
+        before = refused.before
+        if before is None or (before.row.state == "quarantined" and before.row.reason != refused.reason):
+            self.rows.append(self._row(refused, "quarantined", "", None, reason=refused.reason))
+
+    def _remove(self) -> None:
+        for source in self.plan.gone:
+            self.seen[source.row.source_id] = (source.batch, source.number)
+            self.removed.append(source)
+            self.report.removed.append(PathReport(path=source.row.path))
+
+    def _hold_the_rest(self, work: list[Found]) -> None:
+        self.report.interrupted = True
+        lists = (self.report.added, self.report.changed, self.report.moved, self.report.quarantined)
+        reached = {entry.path for entries in lists for entry in entries}
+        reason = "not reached before the interruption; the next add takes it"
+        self.report.held += [
+            PathReport(path=each.path, reason=reason) for each in work if each.path not in reached
+        ]
+
+    def _full(self) -> bool:
+        limits = self.settings.settings
+        return self.chunks >= limits.publish_chunks or self.text_bytes >= limits.publish_megabytes << 20
+
+    def _publish(self) -> None:
+        """Embed and commit what has been gathered."""
+        change = Change(self.rows, self.parsed, self.removed, self.seen)
+        if not change:
+            return
+        self._tell("indexing")
+        embeddings = {family: self._embedding(family) for family in self.settings.settings.families}
+        self._tell("committing")
+        published = publish(self.workspace, change, embeddings)
+        self.report.snapshot_id = published.snapshot.id
+        self.report.conflicts += [NamedPath(path=path, note=note) for path, note in published.conflicts]
+        self.rows, self.parsed, self.removed = [], [], []
+        self.chunks = self.text_bytes = 0
+
+    def _embedding(self, family: str) -> Embedding:
+        """The vectors of everything parsed; what the bundle has embedded before is taken from there."""
+        inputs = [text for each in self.parsed for text in each.extraction.embedding_inputs()]
+        wanted = {input_sha256(text) for text in inputs}
+        known: dict[bytes, npt.NDArray[np.float16]] = {}
+        for batch in self.workspace.head().batches if inputs else ():
+            known |= batch.ledger(family, wanted)
+        return embed(inputs, family, known)
+
+    def _tell(self, stage: Stage, path: str | None = None, size: int = 0) -> None:
+        self.report.bytes_read += size
+        self.watch(Progress(stage, self.done, self.total, self.report.bytes_read, path))
+
+
+def _extractions(head: Snapshot) -> dict[tuple[str, str], tuple[str, str]]:
+    """`(content, fingerprint)` → the extraction that the bundle has of it, and a path it is known by."""
+    paths = dict(
+        zip(
+            head.sources.column("extraction_id").to_pylist(),
+            head.sources.column("path").to_pylist(),
+            strict=True,
+        )
+    )
+    known = {}
+    for batch in head.batches:
+        columns = (
+            batch.extractions.column(name).to_pylist()
+            for name in ("content_sha256", "fingerprint", "extraction_id")
+        )
+        for content, mark, extraction_id in zip(*columns, strict=True):
+            known[content, mark] = (extraction_id, paths.get(extraction_id, ""))
+    return known

@@ -1,0 +1,43 @@
+"""Reading a place again: the text inside its boxes, straight from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tychora_schemas.locator import Box, Locator
+
+from .fragments import Fragment, joined
+from .glyphs import Glyphs
+from .lines import spelled
+from .notes import note_text
+from .opening import OpenPage
+from .pages import visible_fragments
+
+__all__ = ["text_in"]
+
+ROUNDING = 0.06
+"""Points; boxes are rounded to a tenth."""
+
+
+def text_in(page: OpenPage, locator: Locator) -> str:
+    """The glyphs whose anchor lies in each of the boxes, one line a box; knows nothing of columns and paragraphs."""
+    if locator.path is not None:
+        start, end = locator.characters or (0, None)
+        return note_text(page, locator.path)[start:end]
+    glyphs, parts = visible_fragments(page)
+    return "\n".join(_line(glyphs, parts, box) for box in locator.boxes or ())
+
+
+def _line(glyphs: Glyphs, parts: Sequence[Fragment], box: Box) -> str:
+    x, y = glyphs.anchors()
+    inside = (
+        (x >= box.x0 - ROUNDING) & (x <= box.x1 + ROUNDING) & (y >= box.y0 - ROUNDING) & (y <= box.y1 + ROUNDING)
+    ) & ~glyphs.blank
+    touched = [part for part in parts if inside[part.first : part.last + 1].any()]
+    indices = joined(glyphs, touched)
+    solid = np.flatnonzero((indices >= 0) & inside[indices])
+    if not len(solid):
+        return ""
+    wanted = (indices < 0) | inside[indices] | glyphs.blank[indices]
+    return spelled(glyphs, indices[wanted]).strip()

@@ -1,0 +1,151 @@
+"""Plans an add: compares what lies below a root with what is live of it, before anything is written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tychora_format.snapshot import LiveSource, Snapshot
+from tychora_schemas.errors import TychoraError
+from tychora_schemas.identity import identity
+from tychora_schemas.settings import Settings
+
+from tychora_functions.capture.capture import sha256_of
+from tychora_functions.capture.walk import Met, walk
+from tychora_functions.roots import LOOSE, Root
+
+__all__ = ["Found", "Plan", "Refused", "plan", "revision_identity", "source_identity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to be captured: its source path, where it lies, and the live source that it continues, if any."""
+
+    path: str
+    root: Root
+    location: Path
+    sha256: str
+    size: int
+    before: LiveSource | None = None
+
+    @property
+    def moved(self) -> bool:
+        """True when it continues a source that had another path."""
+        return self.before is not None and self.before.row.path != self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A path that was asked for and cannot be had, and the live source that stood there, if any."""
+
+    path: str
+    root: Root
+    size: int
+    reason: str
+    before: LiveSource | None = None
+
+
+@dataclass(slots=True)
+class Plan:
+    """What an add has before it. Every path met is in exactly one of the lists."""
+
+    same: list[Found] = field(default_factory=list)
+    """Bytes and path are those of the live source."""
+    new: list[Found] = field(default_factory=list)
+    changed: list[Found] = field(default_factory=list)
+    moved: list[Found] = field(default_factory=list)
+    gone: list[LiveSource] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    skipped: list[tuple[str, Met]] = field(default_factory=list)
+
+
+def source_identity(collection: str, path: str, root: Root) -> str:
+    """A source is first named by its path in its collection; loose files are apart from those of a folder."""
+    payload = {"collection": collection, "path": path}
+    return identity("source", {**payload, "root": LOOSE} if root.label == LOOSE else payload)
+
+
+def revision_identity(source_id: str, sha256: str) -> str:
+    """Captured bytes of one source."""
+    return identity("revision", {"source": source_id, "content": sha256})
+
+
+def plan(
+    head: Snapshot,
+    collection: str,
+    roots: Iterable[Root],
+    settings: Settings,
+    look: Callable[[str, int], None] = lambda path, size: None,
+) -> Plan:
+    """Walk the roots, hash every file, and tell new, changed, moved, same and gone apart.
+
+    A move is a new path whose bytes are those of a source that is gone in the same add; equal candidates are paired by
+    file name, then by path, so that the outcome does not depend on the order of the walk. `look` is told each path.
+    """
+    result = Plan()
+    by_root: dict[str, dict[str, LiveSource]] = defaultdict(dict)
+    for each in head.live_sources(lambda row: row.collection == collection):
+        by_root[each.row.root][each.row.path] = each
+    met: set[tuple[str, str]] = set()
+    unknown: list[Found] = []
+    gone: list[LiveSource] = []
+    for root in roots:
+        known = by_root[root.label]
+        for each in walk(root.location, settings, root.subtree) if root.location.exists() else ():
+            path = root.source_path(each.path)
+            if (root.label, path) in met:
+                continue
+            look(path, each.size)
+            if each.fate == "skipped":
+                result.skipped.append((path, each))
+                continue
+            met.add((root.label, path))
+            if each.fate == "refused":
+                result.refused.append(Refused(path, root, each.size, each.reason or "", known.get(path)))
+            else:
+                _compare(result, unknown, path, root, each, known.get(path))
+        gone += [
+            source for path, source in known.items() if root.covers(path) and (root.label, path) not in met
+        ]
+    _pair(result, unknown, gone)
+    return result
+
+
+def _compare(
+    result: Plan, unknown: list[Found], path: str, root: Root, each: Met, before: LiveSource | None
+) -> None:
+    try:
+        sha256 = sha256_of(each.location)
+    except TychoraError as error:
+        result.refused.append(Refused(path, root, each.size, str(error), before))
+        return
+    found = Found(path, root, each.location, sha256, each.size, before)
+    if before is None:
+        unknown.append(found)
+    elif before.row.content_sha256 == sha256:
+        result.same.append(found)
+    else:
+        result.changed.append(found)
+
+
+def _pair(result: Plan, unknown: list[Found], gone: list[LiveSource]) -> None:
+    """Pair new paths with gone sources of the same bytes; what stays unpaired is new, or gone."""
+    by_content: dict[str, list[LiveSource]] = defaultdict(list)
+    for source in sorted(gone, key=lambda source: source.row.path):
+        if source.row.content_sha256:
+            by_content[source.row.content_sha256].append(source)
+    paired: set[str] = set()
+    for found in sorted(unknown, key=lambda found: found.path):
+        candidates = [each for each in by_content[found.sha256] if each.row.source_id not in paired]
+        name = Path(found.path).name
+        best = min(
+            candidates, key=lambda each: (Path(each.row.path).name != name, each.row.path), default=None
+        )
+        if best is None:
+            result.new.append(found)
+        else:
+            paired.add(best.row.source_id)
+            result.moved.append(Found(found.path, found.root, found.location, found.sha256, found.size, best))
+    result.gone = [source for source in gone if source.row.source_id not in paired]

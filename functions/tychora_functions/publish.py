@@ -1,0 +1,163 @@
+"""Publishes a change: one batch and one snapshot, put on top of whatever rivals committed meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from tychora_format.batch import Embedding, Parsed, write_batch
+from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest, as_ranges, from_ranges
+from tychora_format.snapshot import LiveSource, Snapshot, content_root
+from tychora_format.tables import SourceRow
+from tychora_format.vectors import prime_matrix
+from tychora_format.workspace import Workspace, utc_now
+from tychora_schemas.errors import Conflict
+
+__all__ = ["Change", "Published", "publish"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a writer wants to be true afterwards, against the live sources that it saw.
+
+    `sources` are new states of sources (each replaces the live one of the same id), `parsed` the extractions that they
+    bring, `removed` the live sources that are gone. `seen` tells, for every source of either kind that was live, where.
+    """
+
+    sources: Sequence[SourceRow] = ()
+    parsed: Sequence[Parsed] = ()
+    removed: Sequence[LiveSource] = ()
+    seen: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.sources or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The snapshot that is now the head, and the paths that a rival had changed meanwhile, with what came of it."""
+
+    snapshot: Snapshot
+    conflicts: list[tuple[str, str]]
+
+
+def publish(workspace: Workspace, change: Change, embeddings: Mapping[str, Embedding]) -> Published:
+    """Make `change` true: atomic, safe to repeat, on top of any head.
+
+    Where a rival changed the same source, both revisions are kept and this one, the later, is the head; a source that
+    this change removes and a rival changed stays. Both are reported as conflicts.
+    """
+    conflicts: list[tuple[str, str]] = []
+    if not change:
+        return Published(workspace.head(), conflicts)
+    head = workspace.head()
+    entry = _write(workspace, change, embeddings, {batch.entry.tag for batch in head.batches})
+
+    def build(head: Snapshot) -> Manifest | None:
+        conflicts.clear()
+        return _continue(head, change, entry, conflicts)
+
+    return Published(workspace.commit(build), conflicts)
+
+
+def _write(
+    workspace: Workspace, change: Change, embeddings: Mapping[str, Embedding], taken: set[int]
+) -> BatchEntry | None:
+    """Write and upload the change's batch; None when it brings no row."""
+    if not change.sources:
+        return None
+    salt = 0
+    while True:
+        directory = Path(tempfile.mkdtemp(prefix="batch-", dir=workspace.scratch()))
+        try:
+            entry = write_batch(directory, change.parsed, change.sources, embeddings, salt=salt)
+            if entry.tag in taken and entry.rows:
+                salt += 1
+                continue
+            prefix = f"batches/{entry.id}/"
+            workspace.put_files(
+                directory, [(file.path.removeprefix(prefix), file.path) for file in entry.files]
+            )
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+        for file in entry.files:
+            local = workspace.store.local_path(file.path)
+            if local is not None:
+                workspace.cache.remember(local, file.sha256)
+        for family, embedding in embeddings.items() if entry.rows else ():
+            prime_matrix(
+                workspace.cache.directory / "vectors" / f"{entry.id}.{family}.npy", embedding.vectors
+            )
+        return entry
+
+
+def _continue(
+    head: Snapshot, change: Change, entry: BatchEntry | None, conflicts: list[tuple[str, str]]
+) -> Manifest | None:
+    """The manifest of `head` with the change made, or None when it is made already."""
+    if entry is not None and any(batch.id == entry.id for batch in head.batches):
+        return None
+    past = _past(head, change, conflicts)
+    if entry is None and not past:
+        return None
+    dead = {batch_id: from_ranges(ranges) for batch_id, ranges in head.manifest.dead.items()}
+    for batch_id, number in past:
+        dead.setdefault(batch_id, set()).add(number)
+    entries = [*head.manifest.batches, *([entry] if entry else [])]
+    tags = [each.tag for each in entries if each.rows]
+    if len(set(tags)) != len(tags):
+        raise Conflict("a rival's batch has the same tag by chance", next_step="run the same command again")
+    live = _live_after(head, set(past), change.sources)
+    return Manifest(
+        format=FORMAT_VERSION,
+        parents=(head.id,) if head.id else (),
+        time=utc_now(),
+        content_root=content_root(live),
+        batches=tuple(sorted(entries, key=lambda each: each.id)),
+        dead={batch_id: as_ranges(rows) for batch_id, rows in sorted(dead.items()) if rows},
+    )
+
+
+def _past(head: Snapshot, change: Change, conflicts: list[tuple[str, str]]) -> list[tuple[str, int]]:
+    """The live source rows of `head` that the change makes past."""
+    replaced = {row.source_id: row for row in change.sources}
+    removed = {each.row.source_id: each for each in change.removed}
+    concerned = pa.array([*replaced, *removed], pa.string())
+    live = head.sources.filter(pc.is_in(head.sources.column("source_id"), concerned))
+    past = []
+    for source_id, path, batch, number in zip(
+        *(live.column(name).to_pylist() for name in ("source_id", "path", "batch", "number")), strict=True
+    ):
+        place = (head.batches[batch].id, number)
+        as_seen = change.seen.get(source_id) == place
+        if source_id in removed and source_id not in replaced:
+            if as_seen:
+                past.append(place)
+            else:
+                conflicts.append((path, "it was to be removed, but a rival changed it meanwhile: it stays"))
+            continue
+        if not as_seen:
+            conflicts.append(
+                (path, "a rival changed it meanwhile: both revisions are kept, the later one is current")
+            )
+        past.append(place)
+    return past
+
+
+def _live_after(head: Snapshot, past: set[tuple[str, int]], sources: Sequence[SourceRow]) -> pa.Table:
+    names = ["source_id", "path", "state", "revision_id", "extraction_id"]
+    ids = [batch.id for batch in head.batches]
+    places = zip(
+        head.sources.column("batch").to_pylist(), head.sources.column("number").to_pylist(), strict=True
+    )
+    kept = pa.array([(ids[batch], number) not in past for batch, number in places], pa.bool_())
+    before = head.sources.select(names).filter(kept)
+    new = pa.Table.from_pylist(
+        [{name: getattr(row, name) for name in names} for row in sources], before.schema
+    )
+    return pa.concat_tables([before, new])

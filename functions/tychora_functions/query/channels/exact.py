@@ -1,0 +1,51 @@
+"""The exact channel: rows that hold an identifier which the question names.
+
+Identifiers of a recognised form (a CVE number, a section sign, a version) count everywhere. Other names (`parseUrl`,
+`snake_case`) are ordinary words to most documents, so they count in code, or where they are the whole question:
+measured on SciFact, firing for them everywhere costs .022 nDCG@10 (gene names).
+"""
+
+from __future__ import annotations
+
+import math
+
+from tychora_format.identifiers import Identifier
+
+from tychora_functions.query.candidates import POOL, Found
+from tychora_functions.query.eligibility import Eligible
+from tychora_functions.query.question import Question
+
+__all__ = ["rarity", "search"]
+
+LEADING_ROWS = 20
+"""An identifier that at most this many rows hold decides alone; the more there are, the less it says."""
+
+UNRECOGNISED = 0.5
+"""What a name of no recognised form counts beside one of a recognised form."""
+
+
+def search(eligible: Eligible, question: Question) -> list[Found]:
+    """The rows that hold named identifiers, best first. A score of 1 means all of them, all rare and recognised."""
+    worth = {}
+    everywhere = set()
+    for identifier in question.identifiers:
+        share = 1.0 if identifier.recognised else UNRECOGNISED
+        worth[identifier.form] = share * rarity(eligible, identifier) / len(question.identifiers)
+        if identifier.recognised or question.is_only(identifier):
+            everywhere.add(identifier.form)
+    if not worth:
+        return []
+    found = []
+    for hit in eligible.view.identifier_search(list(worth), POOL):
+        place = eligible.place(hit)
+        code = bool(eligible.code[place[0]][place[1]])
+        forms = tuple(form for form in hit.forms if code or form in everywhere)
+        if forms:
+            found.append(Found(place, sum(worth[form] for form in forms), forms))
+    return sorted(found, key=lambda row: (-row.score, row.place))
+
+
+def rarity(eligible: Eligible, identifier: Identifier) -> float:
+    """1 for an identifier that few rows hold, falling with the root of their number; 0 where none does."""
+    rows = eligible.view.document_frequency(identifier.form, "identifier")
+    return min(1.0, math.sqrt(LEADING_ROWS / rows)) if rows else 0.0

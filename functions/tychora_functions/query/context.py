@@ -1,0 +1,28 @@
+"""Context: what helps to read a segment but is not part of its text."""
+
+from __future__ import annotations
+
+from tychora_functions.query.drafts import Draft, attributes
+
+__all__ = ["context_of"]
+
+
+def context_of(draft: Draft, text: str) -> str:
+    """The table's header row, the enclosing definition's signature, the state of a revision; "" where text says it all."""
+    lines: list[str] = []
+    for chunk in draft.chunks:
+        for position in range(len(chunk.units)):
+            known = attributes(chunk, position)
+            for name in ("header", "signature"):
+                value = str(known.get(name, "")).strip()
+                if value and value not in text and value not in lines:
+                    lines.append(value)
+            if note := _state(known):
+                lines.append(note) if note not in lines else None
+    return "\n".join(lines)
+
+
+def _state(known: dict[str, str]) -> str:
+    if "revision" in known:
+        return " ".join(part for part in (known["revision"], known.get("date", "")[:10], known.get("author", "")) if part)
+    return "hidden text" if "hidden" in known else ""

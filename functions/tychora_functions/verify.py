@@ -1,0 +1,121 @@
+"""Verifies a workspace: the bundle's invariants, and every unit against the retained original."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from tychora_format.batch import Batch
+from tychora_format.invariants import (
+    Problem,
+    check_batch,
+    check_files,
+    check_log,
+    check_objects,
+    check_snapshot,
+    check_store,
+)
+from tychora_format.manifest import BatchEntry, FileEntry
+from tychora_format.tables import ExtractionRow
+from tychora_format.workspace import Workspace
+from tychora_schemas.errors import NotFound, TychoraError
+from tychora_schemas.locator import Locator
+from tychora_schemas.receipts import NamedPath, VerifyReport
+
+from tychora_functions.progress import Progress
+from tychora_functions.reading import read_place, says
+
+__all__ = ["verify"]
+
+SPOT_CHECKS = 8
+"""Units per extraction that are read again where that takes the parser; literal bytes are all compared."""
+
+
+def verify(
+    workspace: Workspace, *, sample: float = 1.0, progress: Callable[[Progress], None] | None = None
+) -> VerifyReport:
+    """Check everything that the history of this location reaches, and report each problem with the file it is in.
+
+    `sample` is the share of files that are hashed and of extractions that are read again from their originals.
+    Sizes, names and references are always checked.
+    """
+    watch = progress or (lambda _: None)
+    problems = [*check_store(workspace.store), *check_log(workspace)]
+    problems += check_objects(workspace.store, sample)
+    batches: dict[str, BatchEntry] = {}
+    head = ""
+    for number in reversed(workspace.log.sequence.numbers()):
+        try:
+            entry = workspace.log.entry(number)
+            snapshot = workspace.snapshot(entry.snapshot)
+            head = head or entry.snapshot
+            batches |= {each.id: each for each in snapshot.manifest.batches}
+        except TychoraError as error:
+            problems.append(Problem(f"log entry {number}", error.message))
+            continue
+        problems += _guarded(entry.snapshot, check_snapshot(snapshot, workspace.store))
+    files: list[FileEntry] = []
+    units = 0
+    for done, entry in enumerate(batches.values()):
+        watch(Progress("reading", done, len(batches), 0, entry.id))
+        files += entry.files
+        broken = list(check_files(workspace.store, list(entry.files), sample))
+        problems += broken
+        if broken:
+            continue
+        batch = Batch(entry, workspace.store, workspace.cache)
+        problems += _guarded(entry.id, check_batch(entry, workspace.store, workspace.cache))
+        problems += _guarded(entry.id, _check_quotes(workspace, batch, sample))
+        units += sum(batch.extractions.column("units").to_pylist())
+    unique = list(dict.fromkeys(problems))
+    return VerifyReport(
+        ok=not unique,
+        snapshot_id=head,
+        files=len(files),
+        bytes=sum(file.size for file in files),
+        units=units,
+        problems=[NamedPath(path=each.where, note=each.what) for each in unique],
+    )
+
+
+def _guarded(where: str, checks: Iterator[Problem]) -> Iterator[Problem]:
+    """The problems found, and, where a check cannot go on, that as one more."""
+    try:
+        yield from checks
+    except TychoraError as error:
+        yield Problem(where, error.message)
+
+
+def _check_quotes(workspace: Workspace, batch: Batch, sample: float) -> Iterator[Problem]:
+    """Each unit's text stands at its locator in the retained original."""
+    chance = random.Random(batch.id)
+    by_content: dict[str, list[ExtractionRow]] = defaultdict(list)
+    for ordinal in range(batch.extractions.num_rows):
+        if chance.random() < sample:
+            extraction = batch.extraction(ordinal)
+            by_content[extraction.content_sha256].append(extraction)
+    for content, extractions in by_content.items():
+        try:
+            data = workspace.objects.get(content)
+        except NotFound:
+            continue
+        for extraction in extractions:
+            yield from _check_extraction(batch, extraction, data)
+
+
+def _check_extraction(batch: Batch, extraction: ExtractionRow, data: bytes) -> Iterator[Problem]:
+    spans = [
+        (chunk, span)
+        for chunk in batch.chunks(range(extraction.first_row, extraction.first_row + extraction.rows))
+        for span in chunk.units
+    ]
+    literal = [each for each in spans if '"bytes":' in each[1].locator]
+    parsed = [each for each in spans if '"bytes":' not in each[1].locator]
+    for chunk, span in literal + parsed[:: max(1, len(parsed) // SPOT_CHECKS)]:
+        locator = Locator.model_validate_json(span.locator)
+        text = chunk.text[span.start : span.end]
+        if not says(text, read_place(data, locator, extraction.parser), locator):
+            yield Problem(
+                extraction.extraction_id, f"row {chunk.row}: {text[:60]!r} does not stand at its place"
+            )

@@ -1,0 +1,184 @@
+"""What is true of every bundle at every moment. `tychora verify` and the tests share these checks.
+
+Each check yields a `Problem` per violation and goes on; none stops at the first. SPEC.md section 8 numbers them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tychora_schemas.errors import TychoraError
+from tychora_schemas.identity import content_sha256, identity, merkle_root
+
+from tychora_format.batch import Batch
+from tychora_format.cache import Cache
+from tychora_format.extraction import unit_id
+from tychora_format.manifest import BatchEntry, FileEntry, Manifest, snapshot_path
+from tychora_format.objects import object_path
+from tychora_format.snapshot import Snapshot, content_root
+from tychora_format.store import Store, proves_put_if_absent
+from tychora_format.workspace import MARKER, Workspace
+
+__all__ = [
+    "Problem",
+    "check_batch",
+    "check_files",
+    "check_log",
+    "check_objects",
+    "check_snapshot",
+    "check_store",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A violated invariant: the file or id that is at fault, and what is wrong with it."""
+
+    where: str
+    what: str
+
+
+def check_store(store: Store) -> Iterator[Problem]:
+    """1. The store honours put-if-absent."""
+    try:
+        if not proves_put_if_absent(store):
+            yield Problem(
+                store.url, "the store does not honour put-if-absent: it must not be shared by writers"
+            )
+    except TychoraError as error:
+        yield Problem(store.url, f"whether the store honours put-if-absent cannot be told: {error.message}")
+
+
+def check_log(workspace: Workspace) -> Iterator[Problem]:
+    """2. The marker, the log, the tags and the statements are whole; the log has no gap and no broken link."""
+    try:
+        Workspace.open(workspace.store, cache=workspace.cache)
+    except TychoraError as error:
+        yield Problem(MARKER, error.message)
+    previous = None
+    for expected, number in enumerate(workspace.log.sequence.numbers(), start=1):
+        path = workspace.log.sequence.path(number)
+        try:
+            data = workspace.log.sequence.read(number)
+            entry = workspace.log.entry(number)
+        except TychoraError as error:
+            yield Problem(path, error.message)
+            previous = None
+            continue
+        if number != expected:
+            yield Problem(path, f"the log has a gap before it: entry {expected} is missing")
+            return
+        if previous is not None and entry.previous != previous:
+            yield Problem(path, "it does not continue the entry before it, or that one was altered")
+        if entry.base >= number:
+            yield Problem(path, f"it says that it was based on entry {entry.base}, which came later")
+        previous = content_sha256(data)
+    for file in workspace.store.list("tags/"):
+        try:
+            workspace.resolve(file.path.removeprefix("tags/").removesuffix(".json"))
+        except TychoraError as error:
+            yield Problem(file.path, error.message)
+    try:
+        workspace.statements.all()
+    except TychoraError as error:
+        yield Problem("statements/", error.message)
+
+
+def check_files(store: Store, entries: list[FileEntry], sample: float, seed: int = 0) -> Iterator[Problem]:
+    """3. Every file that a manifest names is there, with its size and SHA-256. `sample` is the share to hash."""
+    chance = random.Random(seed)
+    for entry in entries:
+        try:
+            size = store.size(entry.path)
+            if size is None:
+                yield Problem(entry.path, "it is missing")
+            elif size != entry.size:
+                yield Problem(entry.path, f"it has {size} bytes, the manifest says {entry.size}")
+            elif chance.random() < sample and content_sha256(store.read(entry.path)) != entry.sha256:
+                yield Problem(entry.path, "its bytes are not those that the manifest names")
+        except TychoraError as error:
+            yield Problem(entry.path, error.message)
+
+
+def check_objects(store: Store, sample: float, seed: int = 0) -> Iterator[Problem]:
+    """4. Every object and every manifest has the hash that its name says."""
+    chance = random.Random(seed)
+    for prefix in ("objects/", "snapshots/"):
+        for file in store.list(prefix):
+            named = file.path.rsplit("/", 1)[-1].removesuffix(".json")
+            expected = object_path(named) if prefix == "objects/" else snapshot_path(named)
+            if file.path != expected:
+                yield Problem(file.path, "it does not belong here: its name is no hash")
+            elif (prefix == "snapshots/" or chance.random() < sample) and content_sha256(
+                store.read(file.path)
+            ) != named:
+                yield Problem(file.path, "its bytes do not match its name")
+
+
+def check_batch(entry: BatchEntry, store: Store, cache: Cache) -> Iterator[Problem]:
+    """5. A batch's id, counts, Merkle roots and unit ids follow from its files."""
+    names = [[file.path.removeprefix(f"batches/{entry.id}/"), file.size, file.sha256] for file in entry.files]
+    if identity("batch", names) != entry.id:
+        yield Problem(entry.id, "its id does not follow from its files")
+    batch = Batch(entry, store, cache)
+    found: list[str] = []
+    batch.check_rows(found.append)
+    yield from (Problem(entry.id, each) for each in found)
+    roots = [bytes.fromhex(root) for root in batch.extractions.column("merkle_root").to_pylist()]
+    if merkle_root(roots).hex() != entry.merkle_root:
+        yield Problem(entry.id, "its Merkle root does not follow from its extractions")
+    yield from _check_units(batch)
+    for family in entry.families:
+        if batch.vectors(family) is None:
+            yield Problem(entry.id, f"its vectors of {family} are missing")
+
+
+def _check_units(batch: Batch) -> Iterator[Problem]:
+    table = batch.table("units")
+    stored = iter(table.column("unit_id").to_pylist() if table is not None else [])
+    for ordinal in range(batch.extractions.num_rows):
+        extraction = batch.extraction(ordinal)
+        leaves: list[bytes] = []
+        for chunk in batch.chunks(range(extraction.first_row, extraction.first_row + extraction.rows)):
+            position = 0
+            for span in chunk.units:
+                text = chunk.text[span.start : span.end]
+                if span.start < position or not text:
+                    yield Problem(batch.id, f"row {chunk.row}: its units overlap, or one of them is empty")
+                position = span.end
+                leaf = unit_id(extraction.content_sha256, len(leaves), span.kind, text, span.locator)
+                if next(stored, None) != leaf:
+                    yield Problem(
+                        batch.id, f"row {chunk.row}: a unit's id does not follow from its text and place"
+                    )
+                leaves.append(leaf)
+            if chunk.extraction != ordinal:
+                yield Problem(batch.id, f"row {chunk.row} belongs to another extraction than its table says")
+        if merkle_root(leaves).hex() != extraction.merkle_root or len(leaves) != extraction.units:
+            yield Problem(extraction.extraction_id, "its Merkle root or its number of units is wrong")
+
+
+def check_snapshot(snapshot: Snapshot, store: Store) -> Iterator[Problem]:
+    """6. Every live source is live once, its extraction is in a batch, its original is retained, the root is right."""
+    manifest: Manifest = snapshot.manifest
+    where = snapshot_path(snapshot.id)
+    if manifest.batches and content_root(snapshot.sources) != manifest.content_root:
+        yield Problem(where, "its content root does not follow from its live sources")
+    tags = [entry.tag for entry in manifest.batches if entry.rows]
+    if len(set(tags)) != len(tags) or len({entry.id for entry in manifest.batches}) != len(manifest.batches):
+        yield Problem(where, "it lists a batch twice, or two of the same tag")
+    known = {
+        each for batch in snapshot.batches for each in batch.extractions.column("extraction_id").to_pylist()
+    }
+    seen: set[str] = set()
+    for live in snapshot.live_sources():
+        row = live.row
+        if row.source_id in seen:
+            yield Problem(row.source_id, f"{row.path} is live twice")
+        seen.add(row.source_id)
+        if row.state == "indexed" and row.extraction_id not in known:
+            yield Problem(row.source_id, f"{row.path}: its extraction is in no batch")
+        if row.content_sha256 and store.size(object_path(row.content_sha256)) != row.size:
+            yield Problem(object_path(row.content_sha256), f"the original of {row.path} is missing or cut")

@@ -1,0 +1,382 @@
+"""The lexical index: one Tantivy segment per batch, and views that search many of them as one.
+
+A batch holds the segment's component files, named by their content, and `lexical.json`, which says what a reader needs
+to write Tantivy's own `meta.json`. The document number is the chunk's row. A reader combines segments in a *view*: a
+directory of its cache with links to the components, a `meta.json` that lists them and bit sets of the rows that are
+not alive. Views are disposable, are never written to by Tantivy, and the global document frequencies span all parts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import struct
+import tempfile
+import uuid
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tychora_schemas.errors import BudgetExceeded, CorruptWorkspace
+
+from tychora_format.analysis import ANALYSIS_VERSION
+from tychora_format.analysis import terms as index_terms
+
+__all__ = ["DESCRIPTION", "Hit", "LexicalDocument", "LexicalPart", "View", "build", "open_view"]
+
+Field = Literal["body", "title", "identifier"]
+
+DESCRIPTION = "lexical.json"
+"""The file beside the component files: segment id, rows, tag, sizes, schema."""
+
+TITLE_BOOST = 0.5
+"""Title and heading path are part of the body, and count again by this much in a field of their own. The sum of a body
+without them and a title boosted by 2 is worse (nDCG@10 SciFact .656 against .701, Cranfield .386 against .407)."""
+
+MOST_TERMS = 256
+"""A question with more distinct terms keeps its rarest ones."""
+
+MOST_FORMS = 24
+"""Identifier forms of one search: as many as a float32 score can count as separate bits."""
+
+KEPT_VIEWS = 32
+
+_COMPONENTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
+_HEAP_BYTES = 4_000_000_000
+_DELETES_OPSTAMP = 1
+_FOOTER_MAGIC = 1337
+
+Alive = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """What one row is found by. `identifiers` are normal forms (identifiers.py)."""
+
+    text: str
+    title: str
+    heading_path: Sequence[str]
+    identifiers: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalPart:
+    """The lexical files of one batch: their directory, the batch's tag (unique in a view) and number of rows."""
+
+    directory: Path
+    tag: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A row of the `part`-th part of a view; `forms` are the identifier forms that it holds."""
+
+    part: int
+    row: int
+    score: float
+    forms: tuple[str, ...] = ()
+
+
+def build(directory: Path, documents: Iterable[LexicalDocument], tag: int) -> None:
+    """Write the lexical files of a batch: the n-th document is row n. The same input gives the same bytes.
+
+    Raises BudgetExceeded where the documents don't fit one segment's memory (4 GB of postings).
+    """
+    import tantivy
+
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as scratch:
+        index = tantivy.Index(_schema(), path=scratch)
+        writer = index.writer(_HEAP_BYTES, 1)
+        rows = 0
+        for rows, document in enumerate(documents, start=1):
+            writer.add_document(_tantivy_document(document, tag << 32 | rows - 1))
+        writer.commit()
+        writer.wait_merging_threads()
+        meta = json.loads(Path(scratch, "meta.json").read_text("utf-8"))
+        if len(meta["segments"]) > 1:
+            raise BudgetExceeded(
+                f"{rows} documents do not fit one lexical segment", next_step="publish them in several batches"
+            )
+        made = {suffix: path for path in Path(scratch).glob("*.*") if (suffix := path.suffix[1:]) in _COMPONENTS}
+        contents = {suffix: made[suffix].read_bytes() for suffix in _COMPONENTS if suffix in made}
+        segment = uuid.UUID(bytes=sha256(b"".join(sha256(data).digest() for data in contents.values())).digest()[:16])
+        for suffix in contents:
+            made[suffix].replace(directory / f"{segment.hex}.{suffix}")
+        description = {
+            "analysis": ANALYSIS_VERSION,
+            "segment_id": str(segment),
+            "tag": tag,
+            "rows": rows,
+            "files": {f"{segment.hex}.{suffix}": len(data) for suffix, data in contents.items()},
+            "index": {"index_settings": meta["index_settings"], "schema": meta["schema"]},
+        }
+        text = json.dumps(description, indent=1, sort_keys=True) + "\n"
+        (directory / DESCRIPTION).write_text(text, "utf-8", newline="\n")
+
+
+def open_view(directory: Path, parts: Sequence[LexicalPart], alive: Sequence[Alive | None]) -> View:
+    """Open the parts as one index in which only the rows that are alive exist (`None`: all of them).
+
+    `directory` is a cache of views, shared by any number of processes: a view that was made before is used again.
+    Raises CorruptWorkspace naming the file that is missing or damaged.
+    """
+    described = [_describe(part) for part in parts]
+    masks = [None if mask is None or mask.all() else np.asarray(mask, dtype=np.bool_) for mask in alive]
+    for part, mask in zip(parts, masks, strict=True):
+        if mask is not None and mask.shape != (part.rows,):
+            raise ValueError(f"a mask of {mask.shape} for {part.rows} rows")
+    chosen = [n for n, mask in enumerate(masks) if parts[n].rows and (mask is None or mask.any())]
+    identity = [[described[n]["segment_id"], _mask_digest(masks[n])] for n in chosen]
+    place = directory / sha256(json.dumps(identity).encode()).hexdigest()[:32]
+    if not chosen:
+        return View(None, parts, [])
+    for _ in range(3):
+        if not _complete(place, [described[n] for n in chosen]):
+            _make_view(place, [parts[n] for n in chosen], [described[n] for n in chosen], [masks[n] for n in chosen])
+            _forget_old_views(directory, keep=place)
+        with _naming_damage(parts):
+            try:
+                os.utime(place)
+                return View(place, parts, chosen)
+            except (OSError, ValueError):
+                if place.exists():
+                    raise
+    raise CorruptWorkspace(f"the lexical view {place} disappears while it is opened", next_step="clear the cache")
+
+
+class View:
+    """Several lexical parts, searched as one index. Safe to share between threads."""
+
+    def __init__(self, place: Path | None, parts: Sequence[LexicalPart], chosen: Sequence[int]) -> None:
+        self._parts = parts
+        self._chosen = chosen
+        self._searcher: Any = None
+        if place is None:
+            return
+        import tantivy
+
+        index = tantivy.Index.open(str(place))
+        index.config_reader(reload_policy="manual")
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        first = [tantivy.DocAddress(ordinal, 0) for ordinal in range(len(chosen))]
+        if self._searcher.fast_field_values("key", first) != [parts[n].tag << 32 for n in chosen]:
+            raise ValueError("the segments of the view are not those of its parts")
+
+    @property
+    def rows(self) -> int:
+        """Rows in the view, alive ones only."""
+        return int(self._searcher.num_docs) if self._searcher else 0
+
+    def search(self, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
+        """The best rows by BM25 (k1 1.2, b 0.75) over `(index term, weight)` pairs; equal scores by part and row."""
+        weights: dict[str, float] = defaultdict(float)
+        for term, weight in terms:
+            weights[term] += weight
+        if len(weights) > MOST_TERMS:
+            rarest = sorted(weights, key=lambda term: (self.document_frequency(term) or math.inf, term))[:MOST_TERMS]
+            weights = {term: weights[term] for term in rarest}
+        clauses = [
+            self._term(field, term, weight * boost)
+            for term, weight in weights.items()
+            for field, boost in (("body", 1.0), ("title", TITLE_BOOST))
+        ]
+        return [Hit(part, row, score) for score, part, row in self._best(clauses, limit)]
+
+    def identifier_search(self, forms: Sequence[str], limit: int) -> list[Hit]:
+        """The rows that hold any of the forms, each with those it holds: the rows of the rarest form first.
+
+        At most `MOST_FORMS` forms are looked up; the score only orders.
+        """
+        import tantivy
+
+        rows = {form: self.document_frequency(form, "identifier") for form in forms}
+        kept = sorted((form for form in rows if rows[form]), key=lambda form: (-rows[form], form))[-MOST_FORMS:]
+        clauses = [
+            (tantivy.Occur.Should, tantivy.Query.const_score_query(self._term("identifier", form, 1.0)[1], 2.0**bit))
+            for bit, form in enumerate(kept)
+        ]
+        return [
+            Hit(part, row, score, tuple(f for bit, f in enumerate(kept) if int(score) >> bit & 1)[::-1])
+            for score, part, row in self._best(clauses, limit)
+        ]
+
+    def document_frequency(self, term: str, field: Field = "body") -> int:
+        """How many rows hold the term, those that are not alive included (as BM25 counts them)."""
+        return int(self._searcher.doc_freq(field, term)) if self._searcher else 0
+
+    def idf(self, term: str, field: Field = "body") -> float:
+        """Inverse document frequency as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5))."""
+        total = sum(self._parts[n].rows for n in self._chosen)
+        holding = self.document_frequency(term, field)
+        return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+    def _term(self, field: Field | str, term: str, weight: float) -> tuple[Any, Any]:
+        import tantivy
+
+        option = "basic" if field == "identifier" else "freq"
+        query = tantivy.Query.term_query(self._schema, field, term, index_option=option)
+        return tantivy.Occur.Should, query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
+
+    def _best(self, clauses: Sequence[tuple[Any, Any]], limit: int) -> list[tuple[float, int, int]]:
+        if not self._searcher or not clauses or limit < 1:
+            return []
+        import tantivy
+
+        with _naming_damage(self._parts):
+            found = self._searcher.search(tantivy.Query.boolean_query(list(clauses)), limit, count=False).hits
+        hits = [(score, self._chosen[address.segment_ord], address.doc) for score, address in found]
+        return sorted(hits, key=lambda hit: (-hit[0], hit[1], hit[2]))
+
+
+def _schema() -> Any:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("identifier", tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("key", fast=True)
+    return builder.build()
+
+
+def _tantivy_document(document: LexicalDocument, key: int) -> Any:
+    import tantivy
+
+    title = index_terms("\n".join((document.title, *document.heading_path)))
+    made = tantivy.Document()
+    made.add_text("body", " ".join([*title, *index_terms(document.text)]))
+    made.add_text("title", " ".join(title))
+    for form in document.identifiers:
+        made.add_text("identifier", form)
+    made.add_unsigned("key", key)
+    return made
+
+
+def _describe(part: LexicalPart) -> dict[str, Any]:
+    path = part.directory / DESCRIPTION
+    try:
+        described: dict[str, Any] = json.loads(path.read_bytes())
+        if (described["tag"], described["rows"]) != (part.tag, part.rows):
+            raise ValueError("tag or rows differ from the batch's")
+        uuid.UUID(described["segment_id"] or uuid.UUID(int=0).hex)
+        described["files"].items(), described["index"]["schema"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _corrupt(path, error) from error
+    return described
+
+
+def _complete(place: Path, described: Sequence[dict[str, Any]]) -> bool:
+    try:
+        (place / "meta.json").stat()
+        return all(
+            (place / name).stat().st_size == size for segment in described for name, size in segment["files"].items()
+        )
+    except OSError:
+        return False
+
+
+def _make_view(
+    place: Path, parts: Sequence[LexicalPart], described: Sequence[dict[str, Any]], masks: Sequence[Alive | None]
+) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".view-"))
+    try:
+        segments = []
+        for part, segment, mask in zip(parts, described, masks, strict=True):
+            for name, size in segment["files"].items():
+                _link(part.directory / name, scratch / name, size)
+            entry = {"segment_id": segment["segment_id"], "max_doc": part.rows, "deletes": None}
+            if mask is not None:
+                dead = part.rows - int(np.count_nonzero(mask))
+                entry["deletes"] = {"num_deleted_docs": dead, "opstamp": _DELETES_OPSTAMP}
+                deleted = scratch / f"{uuid.UUID(segment['segment_id']).hex}.{_DELETES_OPSTAMP}.del"
+                deleted.write_bytes(_alive_bit_set(mask))
+            segments.append(entry)
+        meta = {**described[0]["index"], "segments": segments, "opstamp": _DELETES_OPSTAMP}
+        (scratch / "meta.json").write_text(json.dumps(meta), "utf-8")
+        with suppress(OSError):
+            shutil.rmtree(place)
+        with suppress(OSError):
+            scratch.rename(place)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _link(source: Path, target: Path, size: int) -> None:
+    try:
+        if source.stat().st_size != size:
+            raise ValueError(f"{source.stat().st_size} bytes instead of {size}")
+    except (OSError, ValueError) as error:
+        raise _corrupt(source, error) from error
+    for link in (os.link, os.symlink, shutil.copyfile):
+        with suppress(OSError, NotImplementedError):
+            link(source.resolve(), target)
+            return
+    raise OSError(f"{target} can be neither linked nor copied")
+
+
+def _alive_bit_set(alive: Alive) -> bytes:
+    """Tantivy's `.del` file: u32 rows, a bit per row in u64 words, and the footer with a checksum."""
+    bits = np.packbits(alive, bitorder="little").tobytes()
+    body = struct.pack("<I", len(alive)) + bits.ljust(-(-len(alive) // 64) * 8, b"\0")
+    footer = json.dumps(
+        {"version": {"major": 0, "minor": 27, "patch": 0, "index_format_version": 7}, "crc": zlib.crc32(body)},
+        separators=(",", ":"),
+    ).encode()
+    return body + footer + struct.pack("<II", len(footer), _FOOTER_MAGIC)
+
+
+def _mask_digest(mask: Alive | None) -> str | None:
+    return None if mask is None else sha256(np.packbits(mask).tobytes()).hexdigest()
+
+
+def _forget_old_views(directory: Path, keep: Path) -> None:
+    """Views are made for every state and filter: only those used last stay. One that is open elsewhere stays readable
+    there as long as it is open."""
+    with suppress(OSError):
+        views = [path for path in directory.iterdir() if path != keep and (path / "meta.json").exists()]
+        for path in sorted(views, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_VIEWS - 1 :]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _naming_damage(parts: Sequence[LexicalPart]) -> Iterator[None]:
+    """What goes wrong inside Tantivy (a panic is no `Exception`) is told by the name of the damaged file, if one is."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:
+        for part in parts:
+            for name in _describe(part)["files"]:
+                _check(part.directory / name)
+        raise
+
+
+def _check(path: Path) -> None:
+    """Raise CorruptWorkspace unless the component file has the checksum that its footer states."""
+    try:
+        data = path.read_bytes()
+        length, magic = struct.unpack("<II", data[-8:])
+        footer = json.loads(data[-8 - length : -8])
+        if magic != _FOOTER_MAGIC or footer["crc"] != zlib.crc32(data[: -8 - length]):
+            raise ValueError("its checksum is another")
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise _corrupt(path, error) from error
+
+
+def _corrupt(path: Path, error: Exception) -> CorruptWorkspace:
+    reason = "missing" if isinstance(error, FileNotFoundError) else f"damaged: {error}"
+    return CorruptWorkspace(f"the lexical file {path} is {reason}", next_step="run verify, then restore or re-sync it")

@@ -1,0 +1,165 @@
+"""The commit log: creating `log/main/<n>.json`, which must not exist yet, is the commit.
+
+Nothing is visible before that, and everything the entry names is durable before it. SPEC.md section 5 gives the
+protocol as numbered steps.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tychora_schemas.errors import Conflict, CorruptWorkspace, NotFound
+from tychora_schemas.identity import content_sha256
+
+from tychora_format.sealed import seal, unseal
+from tychora_format.sequence import Sequence
+from tychora_format.store import Store
+
+__all__ = ["Head", "Log", "LogEntry"]
+
+ATTEMPTS = 200
+"""How often a writer puts its work on top of rivals' before it gives up with `conflict`."""
+
+
+class LogEntry(BaseModel):
+    """One commit. `base` is the entry that the writer started from, `previous` the hash of the entry before this."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    number: int = Field(ge=1)
+    snapshot: str = Field(pattern=r"^[0-9a-f]{64}$")
+    previous: str | None = Field(pattern=r"^[0-9a-f]{64}$")
+    base: int = Field(ge=0)
+    boundary: int = Field(ge=0)
+    write_id: str
+    time: str
+
+    def encode(self) -> bytes:
+        """The entry's bytes, sealed."""
+        return seal(self.model_dump(mode="json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest valid entry, or the empty state before the first one (`number` 0, no snapshot)."""
+
+    number: int
+    snapshot: str | None
+    boundary: int
+    digest: str | None
+    """SHA-256 of the entry with the highest number, valid or void: what the next entry names as `previous`."""
+    newest: int
+    """The highest number taken, which a void entry may hold."""
+
+
+class Log:
+    """The history of one branch at one location."""
+
+    def __init__(self, store: Store, branch: str = "main") -> None:
+        self.sequence = Sequence(store, f"log/{branch}")
+
+    def entry(self, number: int) -> LogEntry:
+        """Entry `number`. Raises NotFound, or CorruptWorkspace when its bytes are no entry of that number."""
+        return self._decode(number, self.sequence.read(number))
+
+    def _decode(self, number: int, data: bytes) -> LogEntry:
+        try:
+            entry = LogEntry.model_validate(unseal(data, self.sequence.path(number)))
+            if entry.number != number:
+                raise ValueError(f"it says that it is entry {entry.number}")
+            return entry
+        except (ValueError, ValidationError) as error:
+            raise CorruptWorkspace(
+                f"{self.sequence.path(number)} is no valid log entry: {str(error).splitlines()[0]}",
+                next_step="restore the file from a backup of this location, or sync the bundle into a new one",
+            ) from error
+
+    def is_void(self, entry: LogEntry) -> bool:
+        """True when a collection advanced the boundary past `entry.base` before the entry was made."""
+        return any(
+            between.boundary > entry.base
+            for number in range(entry.base + 1, entry.number)
+            if not self.is_void(between := self.entry(number))
+        )
+
+    def head(self) -> Head:
+        """The newest valid entry."""
+        newest = number = self.sequence.newest()
+        digest = None
+        while number:
+            data = self.sequence.read(number)
+            digest = digest or content_sha256(data)
+            entry = self._decode(number, data)
+            if not self.is_void(entry):
+                return Head(number, entry.snapshot, entry.boundary, digest, newest)
+            number -= 1
+        return Head(0, None, 0, digest, newest)
+
+    def history(self) -> list[LogEntry]:
+        """All valid entries, newest first. Raises CorruptWorkspace when the chain of hashes is broken."""
+        entries: list[LogEntry] = []
+        previous: str | None = None
+        for expected, (number, data) in enumerate(self.sequence.entries(), start=1):
+            entry = self._decode(number, data)
+            if number != expected or entry.previous != previous:
+                raise CorruptWorkspace(
+                    f"{self.sequence.path(number)} does not continue the entry before it",
+                    next_step="restore the missing or altered log entries from a backup of this location",
+                )
+            previous = content_sha256(data)
+            if not self.is_void(entry):
+                entries.append(entry)
+        return entries[::-1]
+
+    def commit(
+        self,
+        build: Callable[[Head], str | None],
+        *,
+        write_id: str,
+        now: Callable[[], str],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> Head:
+        """Put a snapshot on top of the newest entry, again and again until no rival is faster.
+
+        `build(head)` writes a manifest that continues `head` and returns its id, or None when on top of that head
+        there is nothing left to do (then the head is returned as it is). It must be safe to call repeatedly.
+        `write_id` is unique to this write. Raises Conflict after ATTEMPTS lost races.
+        """
+        for attempt in range(ATTEMPTS):
+            head = self.head()
+            snapshot = build(head)
+            if snapshot is None:
+                return head
+            entry = LogEntry(
+                number=head.newest + 1,
+                snapshot=snapshot,
+                previous=head.digest,
+                base=head.number,
+                boundary=head.boundary,
+                write_id=write_id,
+                time=now(),
+            )
+            if self.sequence.create(entry.number, entry.encode()) and not self.is_void(entry):
+                digest = content_sha256(entry.encode())
+                return Head(entry.number, snapshot, entry.boundary, digest, entry.number)
+            pause(random.uniform(0, min(0.002 * 2 ** min(attempt, 7), 0.25)))
+        raise Conflict(
+            f"other writers committed {ATTEMPTS} times in the meantime",
+            next_step="try again when fewer writers are at work; what was prepared is kept and will be found again",
+        )
+
+    def find_write(self, write_id: str, after: int) -> LogEntry | None:
+        """The entry that `write_id` made after number `after`, if there is one: for a writer that lost an answer."""
+        for number in self.sequence.numbers():
+            if number > after:
+                try:
+                    entry = self.entry(number)
+                except NotFound:
+                    continue
+                if entry.write_id == write_id:
+                    return entry
+        return None

@@ -1,0 +1,153 @@
+"""A snapshot, opened for reading: which sources are live in it, and which rows they make visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from tychora_schemas.identity import content_sha256, digest, merkle_root
+
+from tychora_format.batch import Batch
+from tychora_format.cache import Cache
+from tychora_format.lexical import View, open_view
+from tychora_format.manifest import Manifest, from_ranges
+from tychora_format.store import Store
+from tychora_format.tables import SOURCES, SourceRow
+
+__all__ = ["LiveSource", "Mask", "Scope", "Snapshot", "content_root"]
+
+Mask = npt.NDArray[np.bool_]
+
+PLACED = SOURCES.append(pa.field("batch", pa.uint32())).append(pa.field("number", pa.uint32()))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSource:
+    """A live source row and where it stands: row `number` of the sources of batch `batch` (an id)."""
+
+    row: SourceRow
+    batch: str
+    number: int
+
+
+class Scope:
+    """What a reader of a snapshot may see: some of its live sources, and per batch the chunk rows they give.
+
+    A content that several sources share is in scope as soon as one of them is, and only those are named.
+    """
+
+    def __init__(self, snapshot: Snapshot, sources: pa.Table, admits: Sequence[Mask] | None = None) -> None:
+        self.snapshot = snapshot
+        self.table = sources
+        """Live sources in scope: schema SOURCES plus `batch` (ordinal) and `number` (row)."""
+        self.rows = snapshot.rows_of(sources, admits)
+        """Per batch, a mask over its chunk rows."""
+
+    @cached_property
+    def size(self) -> int:
+        """How many chunks are in scope."""
+        return int(sum(int(mask.sum()) for mask in self.rows))
+
+    def sources_of(self, extraction_id: str) -> list[SourceRow]:
+        """The sources in scope whose content gave this extraction, by path."""
+        hits = self.table.filter(pc.equal(self.table.column("extraction_id"), extraction_id))
+        return sorted(_source_rows(hits), key=lambda source: (source.collection, source.path))
+
+    def lexical_view(self) -> View:
+        """The lexical index over exactly the rows in scope."""
+        batches = self.snapshot.batches
+        chosen = [number for number, batch in enumerate(batches) if batch.rows]
+        alive = [None if self.rows[number].all() else self.rows[number] for number in chosen]
+        key = digest(
+            "view-v1",
+            {
+                "batches": [batches[number].id for number in chosen],
+                "alive": [
+                    None if mask is None else content_sha256(np.packbits(mask).tobytes()) for mask in alive
+                ],
+            },
+        ).hex()
+        directory = self.snapshot.cache.directory / "views" / key[:32]
+        return open_view(directory, [batches[number].lexical() for number in chosen], alive)
+
+
+class Snapshot:
+    """One state of the bundle. Everything is read when it is first needed, and checked against the manifest."""
+
+    def __init__(self, snapshot_id: str, manifest: Manifest, store: Store, cache: Cache) -> None:
+        self.id = snapshot_id
+        self.manifest = manifest
+        self.cache = cache
+        self.batches = [Batch(entry, store, cache) for entry in manifest.batches]
+
+    @cached_property
+    def sources(self) -> pa.Table:
+        """All live source rows, with `batch` (ordinal) and `number` (row in that batch)."""
+        tables = []
+        for ordinal, batch in enumerate(self.batches):
+            count = batch.sources.num_rows
+            dead = from_ranges(self.manifest.dead.get(batch.id, ()))
+            numbers = np.setdiff1d(np.arange(count, dtype=np.uint32), np.fromiter(dead, np.uint32, len(dead)))
+            table = batch.sources.take(pa.array(numbers))
+            table = table.append_column("batch", pa.repeat(pa.scalar(ordinal, pa.uint32()), len(numbers)))
+            tables.append(table.append_column("number", pa.array(numbers)).cast(PLACED))
+        return pa.concat_tables(tables) if tables else PLACED.empty_table()
+
+    @cached_property
+    def everything(self) -> Scope:
+        """The scope of all live sources."""
+        return Scope(self, self.sources)
+
+    def rows_of(self, sources: pa.Table, admits: Sequence[Mask] | None = None) -> list[Mask]:
+        """Per batch, which chunk rows belong to an extraction of `sources`.
+
+        `admits` narrows that per batch and extraction. An extraction that two batches hold counts in the first of
+        them (batches are ordered by id), so that nothing is found twice.
+        """
+        wanted = sources.column("extraction_id").combine_chunks()
+        seen = pa.array([], pa.string())
+        masks = []
+        for ordinal, batch in enumerate(self.batches):
+            ids = batch.extractions.column("extraction_id").combine_chunks()
+            chosen = pc.and_(pc.is_in(ids, wanted), pc.invert(pc.is_in(ids, seen)))
+            kept = chosen.to_numpy(zero_copy_only=False)
+            seen = pa.concat_arrays([seen, ids.filter(chosen)])
+            if admits is not None:
+                kept = kept & admits[ordinal]
+            masks.append(batch.spread(kept))
+        return masks
+
+    def live_sources(self, where: Callable[[SourceRow], bool] | None = None) -> list[LiveSource]:
+        """The live sources with their places, optionally only those for which `where` holds."""
+        table = self.sources
+        rows = _source_rows(table)
+        batches = table.column("batch").to_pylist()
+        numbers = table.column("number").to_pylist()
+        return [
+            LiveSource(row, self.batches[batch].id, number)
+            for row, batch, number in zip(rows, batches, numbers, strict=True)
+            if where is None or where(row)
+        ]
+
+
+def _source_rows(table: pa.Table) -> list[SourceRow]:
+    return [SourceRow(**values) for values in table.select(SOURCES.names).to_pylist()]
+
+
+def content_root(sources: pa.Table) -> str:
+    """The Merkle root over what is live: what two builds of the same inputs compare.
+
+    It covers each live source's identity, path and state and, through the extraction's id, every unit's exact text and
+    place; it does not cover how they are spread over batches or which bytes the index files have.
+    """
+    names = ("source_id", "path", "state", "revision_id", "extraction_id")
+    columns = [sources.column(name).to_pylist() for name in names]
+    leaves = [
+        digest("live-v1", dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)
+    ]
+    return merkle_root(sorted(leaves)).hex()

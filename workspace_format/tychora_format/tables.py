@@ -1,0 +1,177 @@
+"""The columns of a batch: which tables it holds, and one typed row of each.
+
+`text/chunks.arrow` is row-addressed (the row number is the chunk's); `tables/*.parquet` are narrow and plain, for
+DuckDB and for the few lookups that go by id. SPEC.md section 4 is the normative description.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+__all__ = [
+    "CHUNKS",
+    "EXTRACTIONS",
+    "SOURCES",
+    "SYMBOLS",
+    "UNITS",
+    "ChunkRow",
+    "ExtractionRow",
+    "SourceRow",
+    "UnitSpan",
+]
+
+SourceState = Literal["indexed", "held", "quarantined"]
+
+UNIT_SPAN = pa.struct(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("start", pa.uint32(), nullable=False),
+        pa.field("end", pa.uint32(), nullable=False),
+        pa.field("locator", pa.string(), nullable=False),
+        pa.field("attributes", pa.string()),
+    ]
+)
+
+CHUNKS = pa.schema(
+    [
+        pa.field("extraction", pa.uint32(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("heading_path", pa.list_(pa.string()), nullable=False),
+        pa.field("tokens", pa.uint32(), nullable=False),
+        pa.field("first_unit", pa.uint32(), nullable=False),
+        pa.field("units", pa.list_(UNIT_SPAN), nullable=False),
+    ]
+)
+"""One row per chunk. `units` tile the text; each `locator` is the canonical JSON of a `Locator`.
+
+`first_unit` is the number of the chunk's first unit in its extraction: with it a unit's id can be computed.
+"""
+
+EXTRACTIONS = pa.schema(
+    [
+        pa.field("extraction_id", pa.string(), nullable=False),
+        pa.field("revision_id", pa.string(), nullable=False),
+        pa.field("source_id", pa.string(), nullable=False),
+        pa.field("content_sha256", pa.string(), nullable=False),
+        pa.field("fingerprint", pa.string(), nullable=False),
+        pa.field("parser", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("language", pa.string()),
+        pa.field("title", pa.string()),
+        pa.field("first_row", pa.uint32(), nullable=False),
+        pa.field("rows", pa.uint32(), nullable=False),
+        pa.field("units", pa.uint32(), nullable=False),
+        pa.field("merkle_root", pa.string(), nullable=False),
+        pa.field("warnings", pa.list_(pa.string()), nullable=False),
+    ]
+)
+"""One row per extraction of the batch; its chunks are the rows `[first_row, first_row + rows)`."""
+
+SOURCES = pa.schema(
+    [
+        pa.field("source_id", pa.string(), nullable=False),
+        pa.field("collection", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("paths", pa.list_(pa.string()), nullable=False),
+        pa.field("root", pa.string(), nullable=False),
+        pa.field("revision_id", pa.string()),
+        pa.field("content_sha256", pa.string()),
+        pa.field("size", pa.uint64(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("fingerprint", pa.string(), nullable=False),
+        pa.field("extraction_id", pa.string()),
+    ]
+)
+"""One row per state of a source: a new revision, a move, a quarantine. A snapshot's dead rows say which are past."""
+
+UNITS = pa.schema(
+    [
+        pa.field("unit_id", pa.binary(32), nullable=False),
+        pa.field("row", pa.uint32(), nullable=False),
+        pa.field("start", pa.uint32(), nullable=False),
+        pa.field("end", pa.uint32(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("page", pa.uint32()),
+        pa.field("first_line", pa.uint32()),
+        pa.field("last_line", pa.uint32()),
+    ]
+)
+"""One row per unit, in chunk order. `unit_id` is both the unit's identity and its Merkle leaf."""
+
+SYMBOLS = pa.schema(
+    [
+        pa.field("unit_id", pa.binary(32), nullable=False),
+        pa.field("row", pa.uint32(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("symbol_kind", pa.string(), nullable=False),
+        pa.field("signature", pa.string()),
+        pa.field("docstring", pa.string()),
+    ]
+)
+"""One row per definition found in code."""
+
+
+@dataclass(slots=True, frozen=True)
+class UnitSpan:
+    """A unit inside its chunk: `chunk.text[start:end]`, with its locator as canonical JSON."""
+
+    kind: str
+    start: int
+    end: int
+    locator: str
+    attributes: str | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class ChunkRow:
+    """One hydrated chunk. `row` is its number in the batch; `extraction` the ordinal of its extraction there."""
+
+    row: int
+    extraction: int
+    text: str
+    heading_path: tuple[str, ...]
+    tokens: int
+    first_unit: int
+    units: tuple[UnitSpan, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class ExtractionRow:
+    """What one parser with one configuration made of one revision."""
+
+    extraction_id: str
+    revision_id: str
+    source_id: str
+    content_sha256: str
+    fingerprint: str
+    parser: str
+    kind: str
+    language: str | None
+    title: str | None
+    first_row: int
+    rows: int
+    units: int
+    merkle_root: str
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, frozen=True)
+class SourceRow:
+    """The state of a source in a snapshot. `path` is the newest of `paths`; `root` names the registered root."""
+
+    source_id: str
+    collection: str
+    path: str
+    paths: list[str]
+    root: str
+    revision_id: str | None
+    content_sha256: str | None
+    size: int
+    state: SourceState
+    reason: str | None
+    fingerprint: str
+    extraction_id: str | None
