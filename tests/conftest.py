@@ -8,6 +8,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -74,9 +75,17 @@ def s3_url(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{s3.BUCKET}/{secrets.token_hex(8)}"
 
 
+@pytest.fixture(scope="session")
+def s3_models() -> Any:
+    """What botocore reads from disk for its first client, shared because that takes longer than most tests."""
+    from aiobotocore.session import AioSession
+
+    return AioSession()
+
+
 @pytest.fixture
-def s3_store(s3_url: str) -> Store:
-    return open_store(s3_url)
+def s3_store(s3_url: str, s3_models: Any) -> Store:
+    return open_store(s3_url, session=s3_models)
 
 
 @pytest.fixture

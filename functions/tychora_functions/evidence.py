@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 from tychora_format.batch import Batch
+from tychora_format.extraction import unit_id
 from tychora_format.log import LogEntry
 from tychora_format.manifest import Manifest, from_ranges
 from tychora_format.snapshot import Snapshot
-from tychora_format.tables import ExtractionRow, SourceRow
+from tychora_format.tables import UNIT_PREFIX, ExtractionRow, SourceRow
 from tychora_format.workspace import Workspace
 from tychora_schemas.errors import InvalidRequest, NotFound
 from tychora_schemas.locator import Locator
@@ -86,16 +87,23 @@ def _unit(snapshot: Snapshot, wanted: str, digits: str, at: str) -> UnitEvidence
 
 def _units(snapshot: Snapshot, digits: str) -> Iterator[tuple[int, str, int, int, int]]:
     """The visible units whose hash starts with `digits`: batch ordinal, hash, chunk row, start and end in the chunk."""
-    prefix = bytes.fromhex(digits[: len(digits) // 2 * 2])
+    prefix = bytes.fromhex(digits[: len(digits) // 2 * 2][: 2 * UNIT_PREFIX])
     for ordinal, batch in enumerate(snapshot.batches):
         units = batch.table("units")
         if units is None:
             continue
-        ids = units.column("unit_id").cast(pa.binary())
-        hits = units.filter(pc.starts_with(ids, pattern=prefix))  # type: ignore[call-overload]
+        stored = units.column("unit_prefix").cast(pa.binary())
+        hits = units.filter(pc.starts_with(stored, pattern=prefix))  # type: ignore[call-overload]
         for hit in hits.to_pylist():
-            if hit["unit_id"].hex().startswith(digits) and snapshot.everything.rows[ordinal][hit["row"]]:
-                yield ordinal, hit["unit_id"].hex(), hit["row"], hit["start"], hit["end"]
+            if not snapshot.everything.rows[ordinal][hit["row"]]:
+                continue
+            chunk = batch.chunks([hit["row"]])[0]
+            number = next(n for n, span in enumerate(chunk.units) if span.start == hit["start"])
+            content = batch.extraction(chunk.extraction).content_sha256
+            span, text = chunk.units[number], chunk.text[hit["start"] : hit["end"]]
+            whole = unit_id(content, chunk.first_unit + number, span.kind, text, span.locator).hex()
+            if whole.startswith(digits):
+                yield ordinal, whole, hit["row"], hit["start"], hit["end"]
 
 
 def _source(workspace: Workspace, snapshot: Snapshot, column: str, wanted: str, at: str) -> SourceEvidence:

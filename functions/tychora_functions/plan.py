@@ -86,8 +86,8 @@ def plan(
     """
     result = Plan()
     by_root: dict[str, dict[str, LiveSource]] = defaultdict(dict)
-    for each in head.live_sources(lambda row: row.collection == collection):
-        by_root[each.row.root][each.row.path] = each
+    for source in head.live_sources(lambda row: row.collection == collection):
+        by_root[source.row.root][source.row.path] = source
     met: set[tuple[str, str]] = set()
     unknown: list[Found] = []
     gone: list[LiveSource] = []

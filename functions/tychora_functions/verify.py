@@ -57,16 +57,16 @@ def verify(
         problems += _guarded(entry.snapshot, check_snapshot(snapshot, workspace.store))
     files: list[FileEntry] = []
     units = 0
-    for done, entry in enumerate(batches.values()):
-        watch(Progress("reading", done, len(batches), 0, entry.id))
-        files += entry.files
-        broken = list(check_files(workspace.store, list(entry.files), sample))
+    for done, listed in enumerate(batches.values()):
+        watch(Progress("reading", done, len(batches), 0, listed.id))
+        files += listed.files
+        broken = list(check_files(workspace.store, list(listed.files), sample))
         problems += broken
         if broken:
             continue
-        batch = Batch(entry, workspace.store, workspace.cache)
-        problems += _guarded(entry.id, check_batch(entry, workspace.store, workspace.cache))
-        problems += _guarded(entry.id, _check_quotes(workspace, batch, sample))
+        batch = Batch(listed, workspace.store, workspace.cache)
+        problems += _guarded(listed.id, check_batch(listed, workspace.store, workspace.cache))
+        problems += _guarded(listed.id, _check_quotes(workspace, batch, sample))
         units += sum(batch.extractions.column("units").to_pylist())
     unique = list(dict.fromkeys(problems))
     return VerifyReport(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tychora_format.store import Entry, LocalStore, MemoryStore, Store, checked_path
 from tychora_schemas.errors import InvalidRequest, NotFound
@@ -265,6 +265,7 @@ def test_readers_beside_writers_see_only_whole_files(any_store: Store) -> None:
 NAMES = st.text(st.sampled_from("ab.é /"), min_size=1, max_size=6)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(["write", "create", "delete"]), NAMES, st.binary(max_size=3)), max_size=8))
 def test_directory_and_memory_behave_alike(calls: list[tuple[str, str, bytes]]) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -150,6 +150,11 @@ def test_numbers_of_several_levels_restart_below_a_higher_one() -> None:
     assert labels(data) == ["I.", "I.a)", "I.b)", "1", "II.", "II.a)"]
 
 
+def test_a_level_that_was_passed_over_counts_as_begun() -> None:
+    made = numbering(level("decimal", "%1"), level("decimal", "%1.%2"), level("decimal", "%1.%2.%3"))
+    assert labels(package("".join(map(item, (0, 2, 1))), numbering=made)) == ["1", "1.1.1", "1.2"]
+
+
 def test_a_level_told_not_to_restart_counts_on() -> None:
     made = numbering(level("decimal", "%1"), level("decimal", "%2", '<w:lvlRestart w:val="0"/>'))
     assert labels(package("".join(map(item, (0, 1, 0, 1))), numbering=made)) == ["1", "1", "2", "2"]
@@ -165,6 +170,14 @@ def test_a_second_list_of_the_same_kind_starts_anew_only_where_it_says_so() -> N
     body = "".join(item(0, number) for number in (1, 1, 2, 2))
     assert labels(package(body, numbering=numbering(level("decimal", "%1"), number=start))) == ["1", "2", "7", "8"]
     assert labels(package(body, numbering=numbering(level("decimal", "%1")))) == ["1", "2", "3", "4"]
+
+
+def test_numbered_cells_and_empty_list_paragraphs_count() -> None:
+    made = numbering(level("decimal", "%1."))
+    properties = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>'
+    cells = [row(paragraph("", properties), paragraph(run(name))) for name in "ab"]
+    data = package(table(*cells) + paragraph("", properties) + item(0), numbering=made)
+    assert labels(data) == ["1.", "2.", "4."]
 
 
 def test_localised_heading_styles_are_known_by_name_and_by_inheritance() -> None:
@@ -211,9 +224,7 @@ def test_a_table_of_one_cell_is_a_frame_around_text() -> None:
 
 def test_marked_header_rows_stand_over_the_others() -> None:
     head = row(paragraph(run("1")), paragraph(run("2")), properties="<w:tblHeader/>")
-    units = docx.parse(
-        package(table(head, row(paragraph(run("3")), paragraph(run("4"))))), "test.docx"
-    ).units
+    units = docx.parse(package(table(head, row(paragraph(run("3")), paragraph(run("4"))))), "test.docx").units
     assert [unit.attributes for unit in units] == [{}, {"header": "1 | 2"}]
 
 
@@ -239,8 +250,16 @@ def test_roman_numbers_count_back(value: int) -> None:
 
 def test_number_formats() -> None:
     assert [format_number(n, "upperLetter") for n in (1, 26, 27, 53)] == ["A", "Z", "AA", "AAA"]
-    assert [format_number(n, "ordinal") for n in (1, 2, 3, 4, 11, 112, 121)] == "1st 2nd 3rd 4th 11th 112th 121st".split()
-    assert [format_number(n, "chineseCounting") for n in (3, 10, 11, 20, 35)] == "三 十 十一 二十 三十五".split()
+    assert [format_number(n, "ordinal") for n in (1, 2, 3, 4, 11, 112, 121)] == [
+        "1st",
+        "2nd",
+        "3rd",
+        "4th",
+        "11th",
+        "112th",
+        "121st",
+    ]
+    assert [format_number(n, "chineseCounting") for n in (3, 10, 11, 20, 35)] == ["三", "十", "十一", "二十", "三十五"]
     assert [format_number(10**8, form) for form in ("upperRoman", "lowerLetter", "new")] == ["100000000"] * 3
 
 
@@ -292,15 +311,26 @@ def test_encrypted_and_old_files_say_what_to_do() -> None:
         docx.parse(magic + "EncryptedPackage".encode("utf-16-le"), "locked.docx")
 
 
-@pytest.mark.parametrize("name", ["document", "footnotes"])
-def test_a_part_that_inflates_absurdly_is_refused_in_bounded_memory(name: str) -> None:
-    bomb = b"<w:p/>" + b" " * 250_000_000
-    data = archive_of({f"word/{name}.xml": bomb})
-    del bomb
+BLANKS = b" " * 30_000_000
+
+
+def test_a_part_that_inflates_absurdly_is_refused() -> None:
+    with pytest.raises(MalformedContent, match="times smaller"):
+        docx.parse(archive_of({"word/document.xml": b"<w>" + BLANKS + b"</w>"}), "test.docx")
+
+
+def test_a_side_part_that_inflates_absurdly_is_left_out() -> None:
+    document = docx.parse(package(paragraph(run("body")), footnotes=BLANKS), "test.docx")
+    assert [unit.text for unit in document.units] == ["body"] and "footnotes" in document.warnings[0]
+
+
+def test_no_more_of_a_part_is_inflated_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tychora_functions.parse.docx.package.PART_LIMIT", 1_000_000)
+    data = archive_of({"word/document.xml": BLANKS})
     tracemalloc.start()
-    with pytest.raises(MalformedContent):
+    with pytest.raises(MalformedContent, match="more than 1000000 bytes"):
         docx.parse(data, "test.docx")
-    assert tracemalloc.get_traced_memory()[1] < 600_000_000
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
 
 
@@ -323,10 +353,13 @@ def test_side_parts_that_are_broken_or_missing_leave_the_body_and_a_warning() ->
     assert len(document.warnings) == 3
 
 
-@pytest.mark.parametrize(
-    "path", ["", "body", "body/p[2]", "body/p[0]", "p[1]", "/body/p[1]", "body/p[1]//del[1]", "body//del[1]"]
-    + ["body/p[1]/..", "body/p[1]//docPr[1]/x", "body/p[1]..body/p[9]", "..", "body/p[1]x", "body/p[99999999999]"],
+NOWHERE = (
+    *("", "body", "body/p[2]", "body/p[0]", "p[1]", "/body/p[1]", "body/p[1]//del[1]", "body//del[1]", "body/p[1]/.."),
+    *("body/p[1]//docPr[1]/x", "body/p[1]..body/p[9]", "..", "body/p[1]x", "body/p[99999999999]"),
 )
+
+
+@pytest.mark.parametrize("path", NOWHERE)
 def test_a_path_that_leads_nowhere_is_not_found(path: str) -> None:
     data = package(paragraph(run("one")))
     with pytest.raises(NotFound):

@@ -17,7 +17,7 @@ from typing import Any
 
 from tychora_format.stopwords import STOP_WORDS, UNSEGMENTED_STOP_WORDS
 
-__all__ = ["ANALYSIS_VERSION", "QuestionTerm", "content_terms", "terms", "unify"]
+__all__ = ["ANALYSIS_VERSION", "UNSEGMENTED", "QuestionTerm", "content_terms", "terms", "unify"]
 
 ANALYSIS_VERSION = "analysis-1"
 """Enters the indexing fingerprint: whatever changes the answer of `terms` must change it."""
@@ -36,21 +36,22 @@ _MARKS = "".join(
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
-_UNSEGMENTED = f"{_HAN}{_KATAKANA}{_HANGUL}\u3041-\u3096\u309d-\u309f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+UNSEGMENTED = f"{_HAN}{_KATAKANA}{_HANGUL}\u3041-\u3096\u309d-\u309f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
 _LETTERS = rf"[\w{_MARKS}]+"
 _WORD = re.compile(rf"\.?{_LETTERS}(?:(?:::|(?<=\d),(?=\d)|[.\-:'&@+]){_LETTERS})*(?:\+\+|#)?")
 _PIECE = re.compile(_LETTERS)
-_RUN = re.compile(rf"[{_UNSEGMENTED}{_MARKS}]+|[^{_UNSEGMENTED}]+")
+_RUN = re.compile(rf"[{UNSEGMENTED}{_MARKS}]+|[^{UNSEGMENTED}]+")
 _SHORT_RUN = re.compile(rf"[{_HAN}]+|[{_KATAKANA}]+|[{_HANGUL}]+")
 
-_SOFT_HYPHEN = re.compile("\u00ad(?:[ \\t]*\\r?\\n[ \\t]*)?")
 _LINE_END_HYPHEN = re.compile(
     rf"(?<=[\w{_MARKS}])(?:[\ufffe\x02][ \t]*(?:\r?\n[ \t]*)?|-[ \t]*\r?\n[ \t]*)(?=[\w{_MARKS}])"
 )
-_INVISIBLE = {ord(mark): None for mark in "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u0640"}
-_ALIKE = {ord(dash): "-" for dash in "\u2010\u2011\u2012\u2013\u2212"} | {ord(mark): "'" for mark in "\u2018\u2019\u02bc"}
-_TRANSLATION = _INVISIBLE | _ALIKE
+_LOOKS_ALIKE = re.compile(
+    "(?P<dash>[\u2010-\u2013\u2212])|(?P<apostrophe>[\u2018\u2019\u02bc])"
+    "|\u00ad(?:[ \\t]*\\r?\\n[ \\t]*)?|[\u200b-\u200f\u2060\ufeff\u0640]"
+)
+_PLAIN = {"dash": "-", "apostrophe": "'", None: ""}
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "ё": "е"})
 
 _ACCENTS = re.compile("(?<![\u0400-\u052f])[\u0300-\u036f]+|[\u0591-\u05c7\u064b-\u0652\u0670]+")
@@ -72,7 +73,7 @@ it, and English retrieval loses nothing (SciFact .702 → .701, Cranfield .404 �
 _CASES = re.compile("UU+s(?![lsU])|U+(?![ls])|U?[ls]+|d+")
 _NOT_ASKED = re.compile("|".join(UNSEGMENTED_STOP_WORDS))
 _ONLY_NOT_ASKED = re.compile(f"(?:{_NOT_ASKED.pattern})+")
-_UNSEGMENTED_CHARACTER = re.compile(f"[{_UNSEGMENTED}]")
+_UNSEGMENTED_CHARACTER = re.compile(f"[{UNSEGMENTED}]")
 _SCRIPT = re.compile(f"{_SHORT_RUN.pattern}|[^{_HAN}{_KATAKANA}{_HANGUL}]+")
 
 
@@ -111,7 +112,7 @@ def unify(text: str) -> str:
     """One spelling for what looks alike: compatibility forms composed, hyphens and apostrophes plain, line-end hyphens
     closed up, soft hyphens and invisible characters gone. Case stays."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _SOFT_HYPHEN.sub("", text).translate(_TRANSLATION)).translate(_TRANSLATION)
+        text = _LOOKS_ALIKE.sub(lambda found: _PLAIN[found.lastgroup], unicodedata.normalize("NFKC", text))
     if "-" in text or "\ufffe" in text or "\x02" in text:
         text = _LINE_END_HYPHEN.sub("-", text)
     return text

@@ -29,6 +29,7 @@ from tychora_format.tables import (
     EXTRACTIONS,
     SOURCES,
     SYMBOLS,
+    UNIT_PREFIX,
     UNITS,
     ChunkRow,
     ExtractionRow,
@@ -118,15 +119,9 @@ def _chunk_table(extractions: Sequence[Extraction]) -> pa.Table:
     for ordinal, each in enumerate(extractions):
         rows = each.chunks.num_rows
         counts = pc.list_value_length(each.chunks.column("units")).to_numpy()
-        columns = {
-            "extraction": pa.repeat(pa.scalar(ordinal, pa.uint32()), rows),
-            "first_unit": pa.array((np.cumsum(counts) - counts).astype(np.uint32)),
-        }
-        tables.append(
-            pa.table(
-                [columns[name] if name in columns else each.chunks[name] for name in CHUNKS.names], CHUNKS
-            )
-        )
+        table = each.chunks.append_column("extraction", pa.repeat(pa.scalar(ordinal, pa.uint32()), rows))
+        table = table.append_column("first_unit", pa.array((np.cumsum(counts) - counts).astype(np.uint32)))
+        tables.append(table.select(CHUNKS.names).cast(CHUNKS))
     return pa.concat_tables(tables) if tables else CHUNKS.empty_table()
 
 
@@ -138,8 +133,6 @@ def _extraction_table(parsed: Sequence[Parsed]) -> pa.Table:
         rows.append(
             {
                 "extraction_id": header.extraction_id,
-                "revision_id": each.source.revision_id,
-                "source_id": each.source.source_id,
                 "content_sha256": header.content_sha256,
                 "fingerprint": header.fingerprint,
                 "parser": header.parser,
@@ -170,7 +163,7 @@ def _unit_tables(extractions: Sequence[Extraction]) -> tuple[pa.Table, pa.Table]
                 first, last = place.get("lines") or (None, None)
                 units.append(
                     {
-                        "unit_id": unit,
+                        "unit_prefix": unit[:UNIT_PREFIX],
                         "row": row,
                         "start": span["start"],
                         "end": span["end"],
@@ -183,7 +176,7 @@ def _unit_tables(extractions: Sequence[Extraction]) -> tuple[pa.Table, pa.Table]
                 if span["kind"] == "symbol" and span["attributes"]:
                     known = json.loads(span["attributes"])
                     if "name" in known:
-                        symbols.append({"unit_id": unit, "row": row, "symbol_kind": "", **known})
+                        symbols.append({"row": row, "start": span["start"], "symbol_kind": "", **known})
             row += 1
     return pa.Table.from_pylist(units, UNITS), pa.Table.from_pylist(symbols, SYMBOLS)
 

@@ -19,6 +19,7 @@ from tychora_format.manifest import BatchEntry, FileEntry, Manifest, snapshot_pa
 from tychora_format.objects import object_path
 from tychora_format.snapshot import Snapshot, content_root
 from tychora_format.store import Store, proves_put_if_absent
+from tychora_format.tables import UNIT_PREFIX
 from tychora_format.workspace import MARKER, Workspace
 
 __all__ = [
@@ -137,7 +138,7 @@ def check_batch(entry: BatchEntry, store: Store, cache: Cache) -> Iterator[Probl
 
 def _check_units(batch: Batch) -> Iterator[Problem]:
     table = batch.table("units")
-    stored = iter(table.column("unit_id").to_pylist() if table is not None else [])
+    stored = iter(table.column("unit_prefix").to_pylist() if table is not None else [])
     for ordinal in range(batch.extractions.num_rows):
         extraction = batch.extraction(ordinal)
         leaves: list[bytes] = []
@@ -149,7 +150,7 @@ def _check_units(batch: Batch) -> Iterator[Problem]:
                     yield Problem(batch.id, f"row {chunk.row}: its units overlap, or one of them is empty")
                 position = span.end
                 leaf = unit_id(extraction.content_sha256, len(leaves), span.kind, text, span.locator)
-                if next(stored, None) != leaf:
+                if next(stored, None) != leaf[:UNIT_PREFIX]:
                     yield Problem(
                         batch.id, f"row {chunk.row}: a unit's id does not follow from its text and place"
                     )

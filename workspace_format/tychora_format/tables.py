@@ -23,6 +23,9 @@ __all__ = [
     "UnitSpan",
 ]
 
+UNIT_PREFIX = 8
+"""Bytes of a unit's id that a batch stores: whole ids, which do not compress, would be a sixth of a small bundle."""
+
 SourceState = Literal["indexed", "held", "quarantined"]
 
 UNIT_SPAN = pa.struct(
@@ -53,8 +56,6 @@ CHUNKS = pa.schema(
 EXTRACTIONS = pa.schema(
     [
         pa.field("extraction_id", pa.string(), nullable=False),
-        pa.field("revision_id", pa.string(), nullable=False),
-        pa.field("source_id", pa.string(), nullable=False),
         pa.field("content_sha256", pa.string(), nullable=False),
         pa.field("fingerprint", pa.string(), nullable=False),
         pa.field("parser", pa.string(), nullable=False),
@@ -90,7 +91,7 @@ SOURCES = pa.schema(
 
 UNITS = pa.schema(
     [
-        pa.field("unit_id", pa.binary(32), nullable=False),
+        pa.field("unit_prefix", pa.binary(UNIT_PREFIX), nullable=False),
         pa.field("row", pa.uint32(), nullable=False),
         pa.field("start", pa.uint32(), nullable=False),
         pa.field("end", pa.uint32(), nullable=False),
@@ -100,19 +101,19 @@ UNITS = pa.schema(
         pa.field("last_line", pa.uint32()),
     ]
 )
-"""One row per unit, in chunk order. `unit_id` is both the unit's identity and its Merkle leaf."""
+"""One row per unit, in chunk order. `unit_prefix` finds a unit by its id; the whole id follows from text and place."""
 
 SYMBOLS = pa.schema(
     [
-        pa.field("unit_id", pa.binary(32), nullable=False),
         pa.field("row", pa.uint32(), nullable=False),
+        pa.field("start", pa.uint32(), nullable=False),
         pa.field("name", pa.string(), nullable=False),
         pa.field("symbol_kind", pa.string(), nullable=False),
         pa.field("signature", pa.string()),
         pa.field("docstring", pa.string()),
     ]
 )
-"""One row per definition found in code."""
+"""One row per definition found in code: the unit that starts at character `start` of chunk `row`."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -144,8 +145,6 @@ class ExtractionRow:
     """What one parser with one configuration made of one revision."""
 
     extraction_id: str
-    revision_id: str
-    source_id: str
     content_sha256: str
     fingerprint: str
     parser: str

@@ -38,7 +38,7 @@ def embed(inputs: Sequence[str], name: str, known: Mapping[bytes, npt.NDArray[np
         stored = fresh[key] if key in fresh else known[key]
         if np.shape(stored) != (space.dimension,):
             raise ProviderUnavailable(
-                f"the ledger holds a vector of shape {np.shape(stored)} for {name}, which has {space.dimension} dimensions",
+                f"the ledger holds a vector of shape {np.shape(stored)} for {name}, which has {space.dimension}",
                 next_step="run tychora verify; the name of a family must not be used for another model",
             )
         vector[:] = stored

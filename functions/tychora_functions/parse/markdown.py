@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .decode import decode
@@ -37,7 +37,7 @@ class _Block:
     level: int = 0
     title: str = ""
     language: str = ""
-    rows: list[int] | None = None
+    rows: list[int] = field(default_factory=list)
     """For a table: the first line of each row, its header's and its delimiter's not counted."""
 
 
@@ -70,7 +70,7 @@ def parse(data: bytes, name: str) -> Document:
             above = outline.enter(block.level, block.title)
             title = title or (block.title if block.level == 1 else None)
             tiler.add("heading", start, end, heading_path=above, level=block.level)
-        elif block.rows is not None:
+        elif block.kind == "table":
             _add_table(tiler, text, starts, block, outline.path)
         else:
             _add_text(tiler, text, start, end, outline.path, block)
@@ -101,12 +101,10 @@ def _blocks(markdown: MarkdownIt, text: str, skipped_lines: int) -> list[_Block]
             if token.type == "heading_open":
                 blocks[-1].level = int(token.tag[1])
                 blocks[-1].title = _visible(markdown, tokens[index + 1].content)
-            elif token.type == "table_open":
-                blocks[-1].rows = []
         elif token.level == 1 and token.type == "list_item_open":
             blocks.append(_Block("list_item", first, last))
         elif token.type == "tr_open" and token.level == 2 and first > blocks[-1].first:
-            blocks[-1].rows = [*(blocks[-1].rows or []), first]
+            blocks[-1].rows.append(first)
     return blocks
 
 
@@ -152,7 +150,7 @@ def _add_text(
 
 def _add_table(tiler: Tiler, text: str, starts: list[int], block: _Block, path: tuple[str, ...]) -> None:
     """One unit for a small table; for a large one its header's lines, then each row."""
-    rows = block.rows or []
+    rows = block.rows
     start, end = starts[block.first], starts[block.last]
     header = {"header": text[start : starts[block.first + 1]].strip()}
     if len(rows) <= _WHOLE_TABLE_ROWS and end - start <= _WHOLE_TABLE_CHARACTERS:

@@ -36,7 +36,7 @@ def parse(data: bytes, name: str) -> Document:
     running_heads = _running_heads(text, blocks)
     for index, block in enumerate(blocks):
         start, end = block[0][0], block[-1][1]
-        following = text[blocks[index + 1][0][0] :][:1] if index + 1 < len(blocks) else ""
+        following = text[blocks[index + 1][0][0]] if index + 1 < len(blocks) else ""
         if index in running_heads:
             tiler.add("paragraph", start, end, heading_path=outline.path, attributes={"furniture": "true"})
         elif (heading := _underlined(text, block, styles)) is not None:

@@ -54,7 +54,9 @@ def receive(stream: BinaryIO) -> object | None:
     if len(prefix) < 4:
         return None
     data = stream.read(struct.unpack(">I", prefix)[0])
-    return pickle.loads(data)
+    # The stream comes from our own parent process, never from a bundle.
+    message: object = pickle.loads(data)
+    return message
 
 
 def answer(task: Task, settings: ResolvedSettings) -> Answer:

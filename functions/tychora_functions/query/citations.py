@@ -71,14 +71,21 @@ def _adjoining(first: str | None, second: str | None) -> bool:
 def cite(run: Sequence[Piece], source: SourceRow, content: str) -> Citation:
     """The citation of a run. `content` is the SHA-256 of the source's original file.
 
-    Its id is over the revision, the quote and the units that are quoted, whose ids in turn cover their places.
+    Its id is over the revision, the quote and the units that are quoted, whose ids in turn cover their places, and
+    over the bytes or characters of a part of a unit.
     """
     from tychora_functions.parse.normal import normalised
 
     quote = run[0].text + "".join(piece.gap + piece.text for piece in run[1:])
     units = tuple(f"unit_{unit_id(content, piece.ordinal, piece.kind, *piece.stored).hex()}" for piece in run)
     revision = source.revision_id or ""
-    payload = {"revision": revision, "quote": content_sha256(quote.encode("utf-8", "surrogatepass")), "units": units}
+    place = _joined([piece.locator for piece in run])
+    payload = {
+        "revision": revision,
+        "quote": content_sha256(quote.encode("utf-8", "surrogatepass")),
+        "units": units,
+        "part": place.get("bytes") or place.get("characters"),
+    }
     return Citation(
         id=identity("citation", payload),
         source_path=source.path,
@@ -86,7 +93,7 @@ def cite(run: Sequence[Piece], source: SourceRow, content: str) -> Citation:
         content_sha256=content,
         quote=quote,
         quote_normalised=normalised(quote),
-        locator=Locator(**_joined([piece.locator for piece in run])),
+        locator=Locator(**place),
         unit_ids=units,
     )
 

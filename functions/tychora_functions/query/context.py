@@ -8,7 +8,7 @@ __all__ = ["context_of"]
 
 
 def context_of(draft: Draft, text: str) -> str:
-    """The table's header row, the enclosing definition's signature, the state of a revision; "" where text says it all."""
+    """The table's header row, the enclosing definition's signature, a revision's state; "" where the text says it all."""
     lines: list[str] = []
     for chunk in draft.chunks:
         for position in range(len(chunk.units)):
@@ -18,11 +18,12 @@ def context_of(draft: Draft, text: str) -> str:
                 if value and value not in text and value not in lines:
                     lines.append(value)
             if note := _state(known):
-                lines.append(note) if note not in lines else None
+                lines += [note] if note not in lines else []
     return "\n".join(lines)
 
 
 def _state(known: dict[str, str]) -> str:
     if "revision" in known:
-        return " ".join(part for part in (known["revision"], known.get("date", "")[:10], known.get("author", "")) if part)
+        parts = (known["revision"], known.get("date", "")[:10], known.get("author", ""))
+        return " ".join(part for part in parts if part)
     return "hidden text" if "hidden" in known else ""

@@ -98,8 +98,7 @@ class Eligible:
 
     @cached_property
     def _paths(self) -> list[str]:
-        paths: list[str] = self.scope.table.column("path").to_pylist()
-        return paths
+        return _texts(self.scope.table, "path")
 
     def paths_of(self, extraction_id: str) -> list[str]:
         """The paths of the eligible sources whose content gave this extraction."""
@@ -116,10 +115,14 @@ class _Contents:
     """The columns of a batch's extractions that ranking looks at, as plain lists."""
 
     def __init__(self, extractions: pa.Table) -> None:
-        self.ids: list[str] = extractions.column("extraction_id").to_pylist()
-        self.kinds: list[str] = extractions.column("kind").to_pylist()
+        self.ids = _texts(extractions, "extraction_id")
+        self.kinds = _texts(extractions, "kind")
         self.languages: list[str | None] = extractions.column("language").to_pylist()
         self.titles: list[str | None] = extractions.column("title").to_pylist()
+
+
+def _texts(table: pa.Table, column: str) -> list[str]:
+    return [value or "" for value in table.column(column).to_pylist()]
 
 
 def eligible(snapshot: Snapshot, filters: Filters) -> Eligible:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +13,11 @@ __all__ = ["Question"]
 MOST_TERMS = 256
 """Content words that are looked at; a pasted log has more, and its first ones say what it is about."""
 
+MOST_NAMES = 64
+
 MOST_PHRASES = 8
 
-_QUOTED = re.compile(r"\"([^\"]{2,300})\"|[“„]([^“”„]{2,300})[“”]|«([^«»]{2,300})»")
+_QUOTES = "\"'“”„«»"
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,19 @@ class Question:
         return content_terms(self.text)[:MOST_TERMS]
 
     @cached_property
+    def _named(self) -> list[Identifier]:
+        return named(self.text)[:MOST_NAMES]
+
+    @cached_property
     def identifiers(self) -> list[Identifier]:
         """The identifiers that the question names, of a recognised form or not."""
-        return list(named(self.text))
+        return [each for each in self._named if each.kind != "phrase"]
 
     @cached_property
     def phrases(self) -> list[str]:
-        """What stands in quotation marks and is more than one word."""
-        quoted = ("".join(match.groups(default="")).strip() for match in _QUOTED.finditer(self.text))
-        return [phrase for phrase in dict.fromkeys(quoted) if " " in phrase][:MOST_PHRASES]
+        """What stands in quotation marks, without them."""
+        return [each.surface.strip(_QUOTES).strip() for each in self._named if each.kind == "phrase"][:MOST_PHRASES]
 
     def is_only(self, identifier: Identifier) -> bool:
         """Whether the whole question is this identifier."""
-        return self.text.strip(" \t\r\n\"'`?!.,;:“”„").casefold() == identifier.surface.strip(" .,;:").casefold()
+        return self.text.strip(_QUOTES + " \t\r\n`?!.,;:").casefold() == identifier.surface.strip(" .,;:").casefold()

@@ -67,7 +67,9 @@ class Run:
                 f"this is no run id: {str(error).splitlines()[0]}", next_step="give the run_id of a result, unaltered"
             ) from error
         if run.encode() != token:
-            raise InvalidRequest("this is no run id: it was altered", next_step="give the run_id of a result, unaltered")
+            raise InvalidRequest(
+                "this is no run id: it was altered", next_step="give the run_id of a result, unaltered"
+            )
         return run
 
 

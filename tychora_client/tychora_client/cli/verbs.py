@@ -64,9 +64,10 @@ def _add(options: Namespace, machine: bool) -> Outcome:
 
 
 def _search(options: Namespace, machine: bool) -> Outcome:
+    question = _question(options.question)
     with _client(options) as client:
         result = client.search(
-            _question(options.question),
+            question,
             options.k,
             at=options.at,
             filters=_filters(options.filters),
@@ -74,16 +75,16 @@ def _search(options: Namespace, machine: bool) -> Outcome:
             trace=options.trace,
             strict=options.strict,
         )
-    return _shown(result, "json" if machine else options.format or "text", options.budget_tokens)
+    return _shown(result, "json" if machine else options.format or "text", question, options.budget_tokens)
 
 
-def _shown(result: QueryResult, form: str, budget_tokens: int | None = None) -> Outcome:
+def _shown(result: QueryResult, form: str, question: str = "", budget_tokens: int | None = None) -> Outcome:
     if form == "json":
         return Outcome(as_json(result))
     if form == "markdown":
         from tychora_client.render.markdown import markdown
 
-        return Outcome(markdown(result))
+        return Outcome(markdown(result, question))
     if form == "agent":
         from tychora_client.render.agent import agent
 

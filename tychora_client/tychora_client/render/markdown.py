@@ -19,9 +19,9 @@ VERDICTS = {
 }
 
 
-def markdown(result: QueryResult) -> str:
+def markdown(result: QueryResult, question: str = "") -> str:
     """Each segment under a heading with its source and places, its text in a fence that it cannot close."""
-    parts = [f"# {_escaped(str(result.applied_scope.get('question', 'Evidence')))}", verdict_line(result)]
+    parts = [f"# {_escaped(question.strip()) or 'Evidence'}", verdict_line(result)]
     for number, segment in enumerate(result.segments, start=1):
         places = "; ".join(cited_places(result, segment))
         parts.append(f"## {number}. {_escaped(segment.source.title)}")

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Definition", "Recogniser", "SymbolKind", "clean_comment", "node_text", "signature"]
 
-SymbolKind = Literal[
-    "function", "method", "class", "interface", "type", "enum", "constant", "variable", "namespace"
-]
+SymbolKind = Literal["function", "method", "class", "interface", "type", "enum", "constant", "variable", "namespace"]
 SIGNATURE_LIMIT = 600
 """Characters; a header that is longer is cut."""
 SIGNATURE_END = re.compile(r"(?:\s|[:{=;,(]|=>)+$")

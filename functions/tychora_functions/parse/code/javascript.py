@@ -35,9 +35,7 @@ CLASSES = frozenset({"class", "class_declaration", "abstract_class_declaration"}
 DIVIDING = frozenset({"class", "namespace"})
 VARIABLES = frozenset({"lexical_declaration", "variable_declaration"})
 FIELDS = frozenset({"field_definition", "public_field_definition", "pair"})
-WRAPPERS = frozenset(
-    f"{name}_expression" for name in ("parenthesized", "as", "satisfies", "non_null", "assignment")
-)
+WRAPPERS = frozenset(f"{name}_expression" for name in ("parenthesized", "as", "satisfies", "non_null", "assignment"))
 EXPORTS = ("module.exports", "exports")
 
 
@@ -46,9 +44,13 @@ class JavaScript:
     assignment or a default export; and whatever is exported.
     """
 
-    transparent = frozenset(
-        f"{name}_statement" for name in ("if", "try", "for", "while", "labeled", "switch")
-    ) | {"else_clause", "catch_clause", "finally_clause", "statement_block", "program"}
+    transparent = frozenset(f"{name}_statement" for name in ("if", "try", "for", "while", "labeled", "switch")) | {
+        "else_clause",
+        "catch_clause",
+        "finally_clause",
+        "statement_block",
+        "program",
+    }
 
     def definition(self, node: Node, source: bytes) -> Definition | None:
         """See `Recogniser`. `export` and decorators are part of the range."""

@@ -18,9 +18,7 @@ class Python:
 
     transparent = (
         frozenset(f"{name}_statement" for name in ("if", "try", "with", "for", "while", "match"))
-        | frozenset(
-            f"{name}_clause" for name in ("elif", "else", "except", "except_group", "finally", "case")
-        )
+        | frozenset(f"{name}_clause" for name in ("elif", "else", "except", "except_group", "finally", "case"))
         | {
             "block",
             "module",

@@ -97,9 +97,7 @@ def _looks_through(node: Node, recogniser: Recogniser) -> bool:
     return node.end_byte - node.start_byte > UNIT_LIMIT
 
 
-def _statements(
-    nodes: Sequence[Node], source: bytes, scope: tuple[str, ...], in_class: bool
-) -> Iterator[_Statement]:
+def _statements(nodes: Sequence[Node], source: bytes, scope: tuple[str, ...], in_class: bool) -> Iterator[_Statement]:
     comments: list[Node] = []
     decorator: Node | None = None
     row = -1

@@ -39,7 +39,6 @@ class Block:
     path: str
     kind: Literal["paragraph", "row", "figure", "deletion"]
     text: str
-    element: Element | None = None
     paragraph: Paragraph | None = None
     row: Row | None = None
     header: str = ""
@@ -61,7 +60,7 @@ def blocks(root: Element) -> Iterator[Block]:
     """All blocks of a part as they stand, blank ones included, each deletion after the paragraph it was
     struck from.
     """
-    return _walk(root, "", False)
+    return _walk(root, "")
 
 
 def text_at(root: Element, path: str) -> str:
@@ -74,8 +73,11 @@ def text_at(root: Element, path: str) -> str:
     first, is_range, last = path.partition(RANGE)
     if not is_range:
         return _resolve(root, path)
+    # What is between a text and a deletion goes over the end of the part.
+    whole = _is_struck(first) != _is_struck(last)
+    walk = blocks(root) if whole else _walk(root, "", first=first, last=last)
     # A stable sort: each kind keeps its order.
-    found = sorted(blocks(root), key=lambda block: block.kind == "deletion")
+    found = sorted(walk, key=lambda block: block.kind == "deletion")
     paths = {block.path: index for index, block in enumerate(found)}
     if first not in paths or last not in paths:
         raise _lost(path)
@@ -83,16 +85,34 @@ def text_at(root: Element, path: str) -> str:
     return "\n".join(block.text for block in run if not block.is_blank)
 
 
-def _walk(container: Element, path: str, boxed: bool) -> Iterator[Block]:
+def _walk(
+    container: Element, path: str, boxed: bool = False, first: str | None = None, last: str | None = None
+) -> Iterator[Block]:
+    """The blocks of a container, from the member that `first` leads to up to the one that `last` leads to."""
     for step, element in members(container, path, BLOCKS if path else BLOCKS | CONTAINERS):
+        begin = first if first is not None and _leads(step, first) else None
+        if first is not None and begin is None:
+            continue
+        first = None
+        end = last if last is not None and _leads(step, last) else None
         if element.tag == TABLE:
             yield from _walk_table(element, step, boxed)
         elif element.tag == PARAGRAPH:
             paragraph = read_paragraph(element)
-            yield Block(step, "paragraph", paragraph.text, element, paragraph=paragraph, boxed=boxed)
+            yield Block(step, "paragraph", paragraph.text, paragraph=paragraph, boxed=boxed)
             yield from _attached(paragraph, step)
         else:
-            yield from _walk(element, step, boxed)
+            yield from _walk(element, step, boxed, begin, end)
+        if end is not None:
+            return
+
+
+def _leads(step: str, path: str) -> bool:
+    return path == step or path.startswith(f"{step}/")
+
+
+def _is_struck(path: str) -> bool:
+    return "//del[" in path
 
 
 def _walk_table(table: Element, path: str, boxed: bool) -> Iterator[Block]:
@@ -126,7 +146,7 @@ def _attached(paragraph: Paragraph, path: str) -> Iterator[Block]:
     for index, figure in enumerate(paragraph.figures, 1):
         yield Block(f"{path}//docPr[{index}]", "figure", alternative(figure))
     for index, box in enumerate(paragraph.boxes, 1):
-        yield from _walk(box, f"{path}//txbxContent[{index}]", True)
+        yield from _walk(box, f"{path}//txbxContent[{index}]", boxed=True)
     for index, deletion in enumerate(paragraph.deletions, 1):
         yield Block(f"{path}//del[{index}]", "deletion", deletion.text, revision=deletion.revision)
 

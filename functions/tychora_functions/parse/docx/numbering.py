@@ -23,9 +23,7 @@ ROMAN_UNITS = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 LETTER_LIMIT = 780
 """The last number that Word writes as letters: 30 times `z`."""
 CHINESE_DIGITS = "〇一二三四五六七八九"
-CHINESE_FORMATS = frozenset(
-    {"chineseCounting", "chineseCountingThousand", "japaneseCounting", "taiwaneseCounting"}
-)
+CHINESE_FORMATS = frozenset({"chineseCounting", "chineseCountingThousand", "japaneseCounting", "taiwaneseCounting"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -101,6 +99,10 @@ class Numbering:
             counters[depth] = starts[depth]
         else:
             counters[depth] = counters[depth] + 1 if depth in counters else levels[depth].start
+        for skipped in range(depth):
+            # A level that was passed over counts as begun: 2, then 2.1.1, then 2.2.
+            if skipped in levels:
+                counters.setdefault(skipped, levels[skipped].start)
         for deeper in [other for other in counters if other > depth]:
             if deeper in levels and depth < levels[deeper].restart:
                 del counters[deeper]

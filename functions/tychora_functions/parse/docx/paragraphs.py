@@ -27,8 +27,7 @@ REMOVED = frozenset({word("del"), word("moveFrom")})
 ADDED = frozenset({word("ins"), word("moveTo")})
 REFERENCES = {word(f"{kind}Reference"): kind for kind in ("footnote", "endnote", "comment")}
 SILENT = frozenset(
-    word(name)
-    for name in ("pPr", "rPr", "sdtPr", "sdtEndPr", "instrText", "delInstrText", "rt", "rubyPr", "fldData")
+    word(name) for name in ("pPr", "rPr", "sdtPr", "sdtEndPr", "instrText", "delInstrText", "rt", "rubyPr", "fldData")
 )
 EQUATIONS = frozenset({f"{{{MATH}}}oMath", f"{{{MATH}}}oMathPara"})
 BOX = word("txbxContent")
@@ -61,6 +60,8 @@ class Paragraph:
 
     text: str
     deletions: list[Deletion]
+    properties: Element | None = None
+    """Its `pPr`."""
     figures: list[Element] = field(default_factory=list)
     """Drawings' property elements (`docPr`) that carry an alternative text."""
     boxes: list[Element] = field(default_factory=list)
@@ -101,6 +102,7 @@ class _Reader:
         for child in paragraph:
             self._visit(child, None, None)
         result = self._result
+        result.properties = paragraph.find(word("pPr"))
         result.text = "".join(self._current)
         deletions = [Deletion("".join(pieces), revision) for revision, pieces in self._struck]
         result.deletions = [deletion for deletion in deletions if deletion.text.strip()]

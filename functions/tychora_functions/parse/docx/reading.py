@@ -12,9 +12,8 @@ from .blocks import Block, blocks
 from .markup import integer, setting, word
 from .numbering import Label, Numbering, format_number
 from .outline import Outline
-from .paragraphs import Revision
+from .paragraphs import Paragraph, Revision
 from .styles import BODY_TEXT, Styles
-from .tables import SEPARATOR
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -51,6 +50,7 @@ class Reading:
         self.units: list[Unit] = []
         self.title: str | None = None
         """The first paragraph in the style Title, if any."""
+        self._struck: list[Unit] = []
         self._styles = styles
         self._numbering = numbering
         self._anchors: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -62,65 +62,56 @@ class Reading:
     def read_body(self, root: Element, part: str) -> None:
         """The main part: headings, paragraphs, list items, table rows, figures, and last the deletions."""
         outline = Outline()
-        deletions: list[Unit] = []
         for block in blocks(root):
             if block.kind == "deletion":
-                deletions.append(_deletion(block, part, outline.path))
+                self._strike(block, part, outline.path)
             elif block.kind == "row":
                 self._read_row(block, part, outline)
             elif block.kind == "figure":
                 self._add("figure", block, part, outline.path)
             else:
                 self._read_paragraph(block, part, outline)
-        self._keep(deletions)
+        self._end_part()
 
     def read_notes(self, root: Element, part: str, kind: str) -> None:
-        """A part of notes: `kind` is `footnote`, `endnote` or `comment`; separators between notes are left
-        out.
-        """
+        """A part of notes: `kind` is `footnote`, `endnote` or `comment`. Separators between notes are left out."""
         holders = [child for child in root if child.tag == word(kind)]
-        deletions: list[Unit] = []
         for block in blocks(root):
             holder = holders[_first_index(block.path)] if block.path.startswith(f"{kind}[") else None
             if holder is None or holder.get(word("type"), "normal") != "normal":
                 continue
             key = (kind, holder.get(word("id"), ""))
             above = self._anchors.get(key, ())
-            attributes = _present(
-                number=self._note_numbers.get(key, ""),
-                author=holder.get(word("author"), ""),
-                date=holder.get(word("date"), ""),
-            )
             if block.kind == "deletion":
-                deletions.append(_deletion(block, part, above))
-            else:
-                self._add("note", block, part, above, attributes)
-        self._keep(deletions)
+                self._strike(block, part, above)
+                continue
+            number = self._note_numbers.get(key, "")
+            author, date = holder.get(word("author"), ""), holder.get(word("date"), "")
+            self._add("note", block, part, above, _present(number=number, author=author, date=date))
+        self._end_part()
 
     def read_furniture(self, root: Element, part: str) -> None:
         """A page header or footer."""
-        deletions: list[Unit] = []
         for block in blocks(root):
             if block.kind == "deletion":
-                deletions.append(_deletion(block, part, ()))
+                self._strike(block, part, ())
             else:
                 kind: UnitKind = "table_row" if block.kind == "row" else "paragraph"
                 self._add(kind, block, part, (), {"furniture": "true"})
-        self._keep(deletions)
+        self._end_part()
 
     def _read_paragraph(self, block: Block, part: str, outline: Outline) -> None:
-        paragraph, element = block.paragraph, block.element
-        assert paragraph is not None and element is not None
+        paragraph = block.paragraph
+        assert paragraph is not None
         self._refer(paragraph.references, outline)
-        if not block.text.strip():
+        label = self._label(paragraph)
+        if block.is_blank:
             return
-        properties = element.find(word("pPr"))
-        style = setting(properties, "pStyle")
-        label = self._label(properties, style)
         attributes = _revised(paragraph.inserted)
         if label is not None:
             attributes["bullet" if label.is_bullet else "number"] = label.text
-        level = self._level(properties, style)
+        style = setting(paragraph.properties, "pStyle")
+        level = self._level(paragraph.properties, style)
         if block.boxed or level == BODY_TEXT or len(block.text) > HEADING_LIMIT:
             kind: UnitKind = "paragraph" if label is None else "list_item"
             self._add(kind, block, part, outline.path, attributes)
@@ -135,12 +126,21 @@ class Reading:
     def _read_row(self, block: Block, part: str, outline: Outline) -> None:
         row = block.row
         assert row is not None
-        for _, paragraph in row.paragraphs:
+        number = ""
+        for index, (_, paragraph) in enumerate(row.paragraphs):
             self._refer(paragraph.references, outline)
-        attributes = _present(header=block.header, caption=block.caption or self._caption)
+            label = self._label(paragraph)
+            if index == 0 and label is not None and not label.is_bullet:
+                number = label.text
+        attributes = _present(header=block.header, caption=block.caption or self._caption, number=number)
         self._add("table_row", block, part, outline.path, attributes | _revised(row.inserted))
 
-    def _label(self, properties: Element | None, style: str | None) -> Label | None:
+    def _label(self, paragraph: Paragraph) -> Label | None:
+        """The label, counted; an empty paragraph of a list has one too, a struck one has not."""
+        if paragraph.deletions and not paragraph.text.strip():
+            return None
+        properties = paragraph.properties
+        style = setting(properties, "pStyle")
         direct = None if properties is None else properties.find(word("numPr"))
         inherited_number, inherited_depth = self._styles.numbering(style)
         stated = setting(direct, "numId")
@@ -177,10 +177,17 @@ class Reading:
         attributes: dict[str, str] | None = None,
         level: int = 0,
     ) -> None:
-        self._keep([_unit(kind, block, part, above, attributes or {}, level)])
+        if not block.is_blank:
+            self.units.append(_unit(kind, block, part, above, attributes or {}, level))
 
-    def _keep(self, units: list[Unit]) -> None:
-        self.units += [unit for unit in units if unit.text.replace(SEPARATOR, "").strip()]
+    def _strike(self, block: Block, part: str, above: tuple[str, ...]) -> None:
+        if not block.is_blank:
+            attributes = {"revision": "deleted"} | _signed(block.revision)
+            self._struck.append(_unit("note", block, part, above, attributes))
+
+    def _end_part(self) -> None:
+        self.units += self._struck
+        self._struck = []
 
 
 def _unit(
@@ -193,10 +200,6 @@ def _unit(
 ) -> Unit:
     place = Place(part, block.path, len(block.text))
     return Unit(kind, block.text, place, heading_path=above, level=level, attributes=attributes)
-
-
-def _deletion(block: Block, part: str, above: tuple[str, ...]) -> Unit:
-    return _unit("note", block, part, above, {"revision": "deleted"} | _signed(block.revision))
 
 
 def _revised(revision: Revision | None) -> dict[str, str]:

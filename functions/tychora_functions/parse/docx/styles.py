@@ -30,10 +30,7 @@ class Styles:
             identity = style.get(word("styleId"))
             if identity is not None and style.get(word("type")) in (None, "paragraph", "numbering"):
                 self._styles.setdefault(identity, style)
-                if (
-                    style.get(word("default")) in ("1", "true", "on")
-                    and style.get(word("type")) == "paragraph"
-                ):
+                if style.get(word("default")) in ("1", "true", "on") and style.get(word("type")) == "paragraph":
                     self._default = self._default or identity
         self._levels: dict[str | None, int] = {}
         self._numbers: dict[str | None, tuple[str | None, str | None]] = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from .fragments import Fragment, Row
-from .lines import CELL_GAP, cells
+from .lines import Cell, cells
 
 __all__ = ["reading_order"]
 
@@ -137,12 +137,13 @@ def _spanning(row: Row, edge: float) -> bool:
     left, right = _left(row, edge), _right(row, edge)
     if not left or not right:
         return False
-    inner = _gaps(left), _gaps(right)
+    inner = len(_own_cells(left)) - 1, len(_own_cells(right)) - 1
     return min(inner) >= 1 or (max(inner) >= 2 and _numeric(left if inner[0] < inner[1] else right))
 
 
-def _gaps(parts: Sequence[Fragment]) -> int:
-    return sum(b.u0 - a.u1 > CELL_GAP * b.size for a, b in zip(parts, parts[1:], strict=False))
+def _own_cells(parts: Sequence[Fragment]) -> tuple[Cell, ...]:
+    """The cells of one side, without the number of a list item."""
+    return cells(parts[1:] if len(parts) > 1 and parts[0].numbering else parts)
 
 
 def _numeric(parts: Sequence[Fragment]) -> bool:
@@ -189,10 +190,11 @@ def _changes_side(rows: Sequence[Row], edge: float) -> bool:
 
 def _is_prose(lines: Sequence[list[Fragment]], demand: Prose) -> bool:
     """Judged by the pieces that wide gaps leave, so that two columns beside a third one are prose, too."""
-    pieces = [piece for line in lines for piece in cells(line)]
+    pieces = [piece for line in lines for piece in _own_cells(line)]
     characters = [piece.characters for piece in pieces]
     letters = sum(part.letters for line in lines for part in line)
-    if len(lines) < demand.lines or median(characters) < demand.characters or letters < 0.5 * sum(characters):
+    digits = sum(part.digits for line in lines for part in line)
+    if len(lines) < demand.lines or median(characters) < demand.characters or letters < digits:
         return False
     widths = sorted(piece.u1 - piece.u0 for piece in pieces)
     column = widths[-1 - len(widths) // 10]

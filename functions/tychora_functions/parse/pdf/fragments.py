@@ -24,7 +24,9 @@ TOUCHING = 0.04
 BASELINE = 0.3
 """How far, in font sizes, baselines of one row may lie apart."""
 
-CARRIAGE_RETURN, SPACE = 0x0D, 0x20
+LEADER_DOTS = 5
+
+CARRIAGE_RETURN, SPACE, DOT = 0x0D, 0x20, 0x2E
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class Fragment:
     bold: bool
     letters: int
     digits: int
+    dots: int
     right_to_left: bool
     quarter: int
     unseen: bool
@@ -47,6 +50,16 @@ class Fragment:
     @property
     def characters(self) -> int:
         return self.last - self.first + 1
+
+    @property
+    def leader(self) -> bool:
+        """Does it hold dots that lead the eye to a page number?"""
+        return self.dots >= LEADER_DOTS or self.dots == self.characters
+
+    @property
+    def numbering(self) -> bool:
+        """Does it look like the number of a list item?"""
+        return self.characters <= 5 and 0 < self.digits + self.letters < self.characters
 
 
 @dataclass(slots=True)
@@ -103,9 +116,9 @@ def fragments(glyphs: Glyphs, unseen: npt.NDArray[np.bool_]) -> list[Fragment]:
     left, right = np.minimum.reduceat(u0, starts), np.maximum.reduceat(u1, starts)
     counts = (
         np.add.reduceat(flags.astype(np.int32), starts)
-        for flags in (bold & letters, letters, digits, rightward)
+        for flags in (bold & letters, letters, digits, codes == DOT, rightward)
     )
-    bolds, letter_counts, digit_counts, rightward_counts = (count.tolist() for count in counts)
+    bolds, letter_counts, digit_counts, dot_counts, rightward_counts = (count.tolist() for count in counts)
     found = []
     for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         lead = start + int(np.argmax(size[start:end])) if end - start > 1 else start
@@ -120,6 +133,7 @@ def fragments(glyphs: Glyphs, unseen: npt.NDArray[np.bool_]) -> list[Fragment]:
                 bold=2 * bolds[number] > letter_counts[number],
                 letters=letter_counts[number],
                 digits=digit_counts[number],
+                dots=dot_counts[number],
                 right_to_left=2 * rightward_counts[number] > letter_counts[number],
                 quarter=int(quarter[start]),
                 unseen=bool(hidden[start]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from statistics import median
 
 from .fragments import Fragment, Row
 from .lines import Line
@@ -17,6 +18,10 @@ OUTERMOST = 4
 
 REPEATS = 3
 """Pages on which the same line makes a running header."""
+
+DEPTH = 20.0
+"""Points from the outermost line of most pages within which running lines stand; titles below them repeat, too, where a
+table goes on over pages."""
 
 DRIFT = 8.0
 """Points by which a running line may move from page to page."""
@@ -37,6 +42,7 @@ LEAST_MARGIN_NUMBERS = 8
 def mark_furniture(pages: Sequence[Sequence[Line]], labels: Sequence[str]) -> None:
     """Sets `furniture` on the lines of `pages` (each in any order) that repeat at the edge of pages or number them."""
     seen: defaultdict[str, list[tuple[int, float, Line]]] = defaultdict(list)
+    top, bottom = _edges(pages)
     for number, lines in enumerate(pages):
         upright = sorted((line for line in lines if line.quarter == 0), key=lambda line: line.baseline)
         for place, line in enumerate(upright):
@@ -47,7 +53,8 @@ def mark_furniture(pages: Sequence[Sequence[Line]], labels: Sequence[str]) -> No
             if below is not None and len(line.cells) >= 3 and _heads_table(line, below):
                 continue
             key = re.sub(r"\d+", "#", " ".join(line.text.split())).casefold()
-            seen[key].append((number, line.baseline, line))
+            if line.baseline <= top + DEPTH or line.baseline >= bottom - DEPTH:
+                seen[key].append((number, line.baseline, line))
             line.furniture = _numbers_page(upright, place, labels[number])
         for line in lines:
             if line.quarter != 0:
@@ -56,6 +63,13 @@ def mark_furniture(pages: Sequence[Sequence[Line]], labels: Sequence[str]) -> No
         for _, baseline, line in occurrences:
             near = {page for page, other, _ in occurrences if abs(other - baseline) <= DRIFT}
             line.furniture |= len(near) >= REPEATS
+
+
+def _edges(pages: Sequence[Sequence[Line]]) -> tuple[float, float]:
+    """The highest and the lowest baseline that pages use, a tenth of the pages left aside."""
+    spans = [[line.baseline for line in lines if line.quarter == 0] for lines in pages]
+    tops, bottoms = sorted(min(span) for span in spans if span), sorted(max(span) for span in spans if span)
+    return (tops[len(tops) // 10], bottoms[-1 - len(bottoms) // 10]) if tops else (0.0, 0.0)
 
 
 def _heads_table(line: Line, below: Line) -> bool:
@@ -87,6 +101,10 @@ def margin_numbers(rows: Sequence[Row]) -> list[Fragment]:
         if row.fragments[0].digits == row.fragments[0].characters <= 3
         and (len(row.fragments) == 1 or row.fragments[1].u0 - row.fragments[0].u1 > row.fragments[0].size)
     ]
+    if len(numbers) < LEAST_MARGIN_NUMBERS:
+        return []
+    edge = median(part.u1 for _, part in numbers)
+    numbers = [(row, part) for row, part in numbers if abs(part.u1 - edge) < 0.5 * part.size]
     if len(numbers) < LEAST_MARGIN_NUMBERS:
         return []
     right = max(part.u1 for _, part in numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,17 +35,20 @@ class Glyphs:
     u1: Floats
     baseline: Floats
     style: npt.NDArray[np.int32]
+    blank: npt.NDArray[np.bool_] = field(init=False)
+    size: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.blank = (self.codes == 0x20) | (self.codes == 0xA0) | ((self.codes >= 0x09) & (self.codes <= 0x0D))
+        self.size = np.array([style.size for style in self.styles], np.float32)[self.style]
 
     def __len__(self) -> int:
         return len(self.codes)
 
-    @property
-    def blank(self) -> npt.NDArray[np.bool_]:
-        return np.isin(self.codes, (0x20, 0x09, 0x0A, 0x0D, 0xA0))
-
-    @property
-    def size(self) -> Floats:
-        return np.array([style.size for style in self.styles], np.float32)[self.style]
+    def only(self, kept: npt.NDArray[np.bool_]) -> Glyphs:
+        """The glyphs that `kept` names."""
+        arrays = (self.codes, self.u0, self.u1, self.baseline, self.style)
+        return Glyphs(self.frame, self.styles, *(array[kept] for array in arrays))
 
     def anchors(self) -> tuple[Floats, Floats]:
         """One displayed point per glyph, in the middle of its small letters: a box holds the glyph whose anchor it holds."""
@@ -108,13 +111,10 @@ def read_glyphs(text_page: Any, frame: PageFrame) -> Glyphs:
             baseline[span] = origin_v if look.skewed else bottom - (bottom[0] - origin_v)
         else:
             baseline[span] = np.maximum(a_v, b_v)
-    glyphs = Glyphs(frame, reader.styles or [Style.plain()], codes, u0, u1, baseline, style)
+    glyphs = Glyphs(frame, reader.styles or [Style.plain()], _readable(codes), u0, u1, baseline, style)
     kept = _kept(glyphs, objects)
     _divide_ligatures(glyphs, objects)
-    for name in ("codes", "u0", "u1", "baseline", "style"):
-        setattr(glyphs, name, getattr(glyphs, name)[kept])
-    glyphs.codes = _readable(glyphs.codes)
-    return glyphs
+    return glyphs.only(kept)
 
 
 def _empty() -> tuple[Any, ...]:

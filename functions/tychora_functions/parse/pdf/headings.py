@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .lists import is_contents_entry
 from .paragraphs import Block
 
 __all__ = ["Face", "body_size", "heading_levels"]
@@ -93,7 +94,7 @@ def _stands_out(block: Block, body: float, most_is_bold: bool) -> bool:
     letters = sum(map(str.isalpha, text))
     if block.kind == "table_row" or block.lines[0].quarter != 0 or letters < 2 or 2 * letters < len(text.replace(" ", "")):
         return False
-    if text.endswith((",", ";", "-")) or (text.endswith(".") and len(text.split()) > 6):
+    if is_contents_entry(text) or text.endswith((",", ";", "-")) or (text.endswith(".") and len(text.split()) > 6):
         return False
     if block.kind == "list_item" and not (block.bold or block.size >= LARGER * body):
         return False

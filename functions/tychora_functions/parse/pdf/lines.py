@@ -112,7 +112,8 @@ def cells(parts: Sequence[Fragment]) -> tuple[Cell, ...]:
     """The cells of a row of fragments, left to right."""
     found: list[list[Fragment]] = []
     for part in sorted(parts, key=lambda part: part.u0):
-        if found and part.u0 - max(one.u1 for one in found[-1]) <= CELL_GAP * part.size:
+        close = bool(found) and part.u0 - max(one.u1 for one in found[-1]) <= CELL_GAP * part.size
+        if found and (close or part.leader or found[-1][-1].leader):
             found[-1].append(part)
         else:
             found.append([part])
@@ -137,7 +138,9 @@ def lines_of(page: int, glyphs: Glyphs, regions: Sequence[Sequence[Row]]) -> lis
         if not _move_intruders(rows, lines, glyphs, anchors):
             break
         rows = [row for row in rows if row.fragments]
-    of_row = {id(row): line for row, line in zip(rows, lines, strict=True)} if rows else {}
+    else:
+        lines = [compose(page, glyphs, row.fragments) for row in rows]
+    of_row = {id(row): line for row, line in zip(rows, lines, strict=True)}
     return [[of_row[id(row)] for row in region if id(row) in of_row] for region in regions]
 
 
@@ -152,10 +155,9 @@ def _move_intruders(
     owners[glyphs.blank] = -1
     moved = False
     for number, line in enumerate(lines):
-        intruders = _inside(line, anchors, owners, number)
-        if not len(intruders):
-            continue
         own = owners == number
+        if not own.any() or not len(_inside(line, anchors, owners, number)):
+            continue
         along = anchors[1][own] if line.quarter % 2 == 0 else anchors[0][own]
         bounds = [line.frame.upright(edge, edge, line.quarter)[1] for edge in (along.min() - 0.3, along.max() + 0.3)]
         line.top, line.bottom = float(min(bounds)), float(max(bounds))

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .lines import Cell, Line
-from .lists import marker
+from .lists import marker, section_number
 
 __all__ = ["Table", "aligned", "tables"]
 
 EDGE = 0.4
 """How far, in font sizes, aligned edges may differ."""
 
-ROW_PITCH = 3.2
-"""Most distance, in font sizes, between the lines of one table."""
+ROW_PITCH, HEADER_PITCH = 3.2, 5.5
+"""Most distance, in font sizes, between the lines of one table, and below a bold first line."""
 
-CONTINUATION = 1.6
+CONTINUATION = 2.4
 """Most distance, in font sizes, at which a line goes on with the cells of the row above it."""
 
 MOST_HEADER_ROWS = 4
@@ -55,9 +55,9 @@ def aligned(above: Line, below: Line) -> bool:
 
 
 def _columns(line: Line) -> Sequence[Cell]:
-    """The cells without the marker of a list item: a numbered list is no table."""
+    """The cells without the marker of a list item or heading: a numbered list is no table."""
     cells = line.cells
-    mark = marker(line.text)
+    mark = marker(line.text) or section_number(line.text)
     return cells[1:] if mark and len(cells) > 1 and cells[0].characters <= len(mark) else cells
 
 
@@ -72,7 +72,8 @@ def _from(lines: Sequence[Line], first: int) -> Table | None:
     while index < len(lines):
         line, above = lines[index], lines[index - 1]
         step = line.baseline - above.baseline
-        if not 0 < step <= ROW_PITCH * line.size or line.unseen != above.unseen:
+        pitch = HEADER_PITCH if index == first + 1 and above.bold and not line.bold else ROW_PITCH
+        if not 0 < step <= pitch * line.size or line.unseen != above.unseen:
             break
         if _continues(line, recent[-1], step) and index - starts[-1] < MOST_LINES:
             pass

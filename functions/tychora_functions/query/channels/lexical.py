@@ -18,9 +18,7 @@ CHARACTER_WEIGHT = 0.25
 def search(eligible: Eligible, question: Question) -> list[Found]:
     """The best rows for the question's content words, best first."""
     weighted = [
-        (term, _weight(term, position))
-        for asked in question.terms
-        for position, term in enumerate(asked.terms)
+        (term, _weight(term, position)) for asked in question.terms for position, term in enumerate(asked.terms)
     ]
     return [Found(eligible.place(hit), hit.score) for hit in eligible.view.search(weighted, POOL)]
 

@@ -1,0 +1,70 @@
+"""Coverage: which of the question's words and identifiers the evidence holds, and whether that is enough.
+
+The verdict is about evidence, not about truth: `sufficient` says that the evidence is about everything that the
+question names, `none` that nothing of it was met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tychora_format.identifiers import identifiers
+from tychora_schemas.result import Coverage, Verdict
+
+from tychora_functions.query.matching import Matcher
+from tychora_functions.query.question import Question
+
+__all__ = ["Evidence", "cover"]
+
+BEST_SEGMENTS = 3
+SUFFICIENT_SHARE = 0.6
+"""The share of the question's content (by rarity) that the best segments must hold together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one segment says: its text with title, headings and context, and the identifier forms of its rows."""
+
+    text: str
+    forms: frozenset[str]
+
+
+def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) -> tuple[Coverage, list[str]]:
+    """The coverage, and in words what of the question the evidence lacks."""
+    held = [matcher.held(each.text) for each in evidence]
+    everywhere = set().union(*held)
+    known = {identifier.surface: _holds(identifier.form, evidence) for identifier in question.identifiers}
+    decisive = [each for each in question.identifiers if each.recognised or question.is_only(each)]
+    missing = [each.surface for each in decisive if not known[each.surface]]
+    gaps = [f"no exact match for {surface}" for surface in missing]
+    gaps += [f"no source holds “{surface}”" for surface in matcher.unknown if surface not in missing]
+    gaps += [f"the evidence does not hold the phrase “{phrase}”" for phrase in _unquoted(question, evidence)]
+    coverage = Coverage(
+        verdict=_verdict(matcher, held, bool(everywhere) or any(known.values()), bool(gaps)),
+        terms={term.surface: term.surface in everywhere for term in question.terms},
+        identifiers=known,
+    )
+    return coverage, gaps
+
+
+def _verdict(matcher: Matcher, held: Sequence[set[str]], anything: bool, gaps: bool) -> Verdict:
+    if not held or not anything:
+        return "none"
+    total = sum(matcher.weights.values())
+    best = set().union(*held[:BEST_SEGMENTS])
+    share = sum(weight for surface, weight in matcher.weights.items() if surface in best) / total if total else 0.0
+    return "sufficient" if share >= SUFFICIENT_SHARE and not gaps else "partial"
+
+
+def _holds(form: str, evidence: Sequence[Evidence]) -> bool:
+    return any(form in each.forms for each in evidence) or any(form in identifiers(each.text) for each in evidence)
+
+
+def _unquoted(question: Question, evidence: Sequence[Evidence]) -> list[str]:
+    if not question.phrases:
+        return []
+    from tychora_functions.parse.normal import normalised
+
+    texts = [normalised(each.text).casefold() for each in evidence]
+    return [phrase for phrase in question.phrases if all(normalised(phrase).casefold() not in text for text in texts)]

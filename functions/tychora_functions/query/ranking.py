@@ -1,0 +1,56 @@
+"""Ranking: from what the channels found to one ordered list of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tychora_schemas.requests import QueryRequest
+
+from tychora_functions.query import fusion
+from tychora_functions.query.candidates import Candidate, pool
+from tychora_functions.query.eligibility import Eligible
+from tychora_functions.query.hydrate import Hydrator
+from tychora_functions.query.naming import named_documents
+from tychora_functions.query.question import Question
+from tychora_functions.query.search import Findings
+
+__all__ = ["rank"]
+
+CHECKED = 24
+"""How many of the best candidates are read for what the indexes don't know: quoted phrases, definitions."""
+
+PHRASE_WEIGHT = 0.5
+"""What a quoted phrase that stands in the text adds to the fused score."""
+
+
+def rank(
+    findings: Findings, eligible: Eligible, question: Question, request: QueryRequest, hydrator: Hydrator
+) -> list[Candidate]:
+    """The candidates, best first. Those that share nothing with the question, not even its direction, are left out."""
+    candidates = [each for each in pool(findings.rows) if _is_evidence(each, findings)]
+    if request.fusion == "rrf":
+        return fusion.reciprocal(candidates)
+    names = named_documents(eligible, question, candidates)
+    ranked = fusion.convex(candidates, findings.spaces, names)
+    if question.phrases:
+        _prefer_phrases(ranked[:CHECKED], question.phrases, hydrator)
+        ranked.sort(key=lambda candidate: (-candidate.score, candidate.place))
+    return ranked
+
+
+def _is_evidence(candidate: Candidate, findings: Findings) -> bool:
+    if "exact" in candidate.ranks or "lexical" in candidate.ranks:
+        return True
+    cosines = [space.neighbours.cosine(candidate.place) for space in findings.spaces]
+    return any(cosine is not None and cosine >= floor for cosine, floor in zip(cosines, findings.floors, strict=True))
+
+
+def _prefer_phrases(candidates: Sequence[Candidate], phrases: Sequence[str], hydrator: Hydrator) -> None:
+    from tychora_functions.parse.normal import normalised
+
+    wanted = [normalised(phrase).casefold() for phrase in phrases]
+    hydrator.fetch(candidate.place for candidate in candidates)
+    for candidate in candidates:
+        text = normalised(hydrator.chunk(candidate.place).text).casefold()
+        held = sum(phrase in text for phrase in wanted)
+        candidate.score = round(candidate.score + PHRASE_WEIGHT * held / len(wanted), 6)

@@ -1,0 +1,28 @@
+"""A writer of its own process: `python writer.py URL NAME COMMITS` appends so many small changes to a bundle.
+
+It says "ready", waits for a line, and prints the snapshot id of each commit that it was told to have made.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bundles import small_change
+from tychora_format.workspace import Workspace
+from tychora_functions.publish import publish
+
+
+def main(url: str, name: str, commits: int) -> None:
+    workspace = Workspace.open(url)
+    small_change(workspace, "warm.txt", "Loads what parsing needs.")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(commits):
+        change = small_change(workspace, f"{name}/{number}.txt", f"Note {number} of writer {name}.")
+        published = publish(workspace, change, {})
+        assert not published.conflicts
+        print(published.snapshot.id, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
