@@ -92,7 +92,9 @@ def _documented_functions(package: str) -> Iterator[tuple[str, str, str]]:
                 continue
             question = " ".join(docstring.split("\n\n")[0].split())
             first = node.body[0]
-            text = "".join([*lines[node.lineno - 1 : first.lineno - 1], *lines[first.end_lineno or 0 : node.end_lineno]])
+            text = "".join(
+                [*lines[node.lineno - 1 : first.lineno - 1], *lines[first.end_lineno or 0 : node.end_lineno]]
+            )
             if len(question.split()) >= 4 and len(node.body) > 2:
                 yield node.name, text, question
 
@@ -179,9 +181,7 @@ def recall(rows: Sequence[int], relevant: Mapping[int, int], depth: int = 100) -
 
 
 def one_view(directory: Path, titles: Sequence[str], texts: Sequence[str]) -> View:
-    documents = (
-        LexicalDocument(text, title, (), ()) for title, text in zip(titles, texts, strict=True)
-    )
+    documents = (LexicalDocument(text, title, (), ()) for title, text in zip(titles, texts, strict=True))
     build(directory / "lexical", documents, tag=1)
     return open_view(directory / "views", [LexicalPart(directory / "lexical", 1, len(texts))], [None])
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tychora_format.snapshot import LiveSource, Snapshot
-from tychora_schemas.errors import TychoraError
+from tychora_schemas.errors import NotFound, TychoraError
 from tychora_schemas.identity import identity
 from tychora_schemas.settings import Settings
 
 from tychora_functions.capture.capture import sha256_of
-from tychora_functions.capture.walk import Met, walk
+from tychora_functions.capture.walk import Met, readable_path, walk
 from tychora_functions.roots import LOOSE, Root
 
 __all__ = ["Found", "Plan", "Refused", "plan", "revision_identity", "source_identity"]
@@ -93,7 +94,10 @@ def plan(
     gone: list[LiveSource] = []
     for root in roots:
         known = by_root[root.label]
-        for each in walk(root.location, settings, root.subtree) if root.location.exists() else ():
+        start = root.location / root.subtree
+        if not os.path.lexists(start) and not any(map(root.covers, known)):
+            raise NotFound(f"there is nothing at {readable_path(str(start))}", next_step="check the path")
+        for each in walk(root.location, settings, root.subtree) if os.path.lexists(start) else ():
             path = root.source_path(each.path)
             if (root.label, path) in met:
                 continue
@@ -131,21 +135,21 @@ def _compare(
 
 
 def _pair(result: Plan, unknown: list[Found], gone: list[LiveSource]) -> None:
-    """Pair new paths with gone sources of the same bytes; what stays unpaired is new, or gone."""
-    by_content: dict[str, list[LiveSource]] = defaultdict(list)
-    for source in sorted(gone, key=lambda source: source.row.path):
-        if source.row.content_sha256:
-            by_content[source.row.content_sha256].append(source)
-    paired: set[str] = set()
-    for found in sorted(unknown, key=lambda found: found.path):
-        candidates = [each for each in by_content[found.sha256] if each.row.source_id not in paired]
-        name = Path(found.path).name
-        best = min(
-            candidates, key=lambda each: (Path(each.row.path).name != name, each.row.path), default=None
-        )
+    """Pair gone sources with new paths of the same bytes; what stays unpaired is new, or gone."""
+    by_content: dict[str, list[Found]] = defaultdict(list)
+    for found in unknown:
+        by_content[found.sha256].append(found)
+    taken: dict[str, LiveSource] = {}
+    for source in sorted(gone, key=lambda each: each.row.path):
+        free = [each for each in by_content.get(source.row.content_sha256 or "", ()) if each.path not in taken]
+        name = Path(source.row.path).name
+        best = min(free, key=lambda each: (Path(each.path).name != name, each.path), default=None)
         if best is None:
-            result.new.append(found)
+            result.gone.append(source)
         else:
-            paired.add(best.row.source_id)
-            result.moved.append(Found(found.path, found.root, found.location, found.sha256, found.size, best))
-    result.gone = [source for source in gone if source.row.source_id not in paired]
+            taken[best.path] = source
+    for found in unknown:
+        if found.path in taken:
+            result.moved.append(replace(found, before=taken[found.path]))
+        else:
+            result.new.append(found)

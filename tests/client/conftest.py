@@ -21,6 +21,7 @@ def no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in set(os.environ) - MACHINE_VARIABLES:
         if name.startswith(ENVIRONMENT_PREFIX):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("TYCHORA_PARSE_WORKERS", "1")
 
 
 @pytest.fixture
@@ -35,6 +36,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, Client.create(home / "workspace") as client:
         for name in [name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)]:
             patch.delenv(name)
+        patch.setenv("TYCHORA_PARSE_WORKERS", "1")
         patch.setenv("TYCHORA_CACHE", str(home / "cache"))
         patch.setenv("TYCHORA_STATE", str(home / "state"))
         report = client.add(write_library(home / "library"))
@@ -48,7 +50,27 @@ def client(workspace: Path) -> Client:
 
 
 @pytest.fixture
-def tychora(tmp_path: Path) -> Run:
+def tychora(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Runs the command line inside this process, its working directory the test's folder."""
+    from tychora_client.cli import main
+
+    def run(*words: str | Path | bytes, **environment: str) -> Ran:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            try:
+                code = main([os.fsdecode(word) for word in words])
+            except SystemExit as leaving:  # how argparse ends after --help
+                code = int(leaving.code or 0)
+        out, err = capsysbinary.readouterr()
+        return Ran(code, out, err.decode("utf-8", "replace"))
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Run:
     """Runs the command line as a process of its own, its working directory the test's folder."""
 
     def run(*words: str | Path | bytes, stdin: bytes = b"", **environment: str) -> Ran:

@@ -19,6 +19,8 @@ from tychora_client.cli.arguments import build_parser, wants_json
 from tychora_schemas.receipts import AddReport, InventoryReport, VerifyReport, WorkspaceOverview
 from tychora_schemas.result import QueryResult
 
+from tychora_client import Client
+
 
 def error_of(out: bytes) -> dict[str, str]:
     error: dict[str, str] = json.loads(out)["error"]
@@ -26,21 +28,21 @@ def error_of(out: bytes) -> dict[str, str]:
     return error
 
 
-def test_init_add_search_inspect_verify_from_nothing(tychora: Run, library: Path) -> None:
-    made = tychora("init", "w")
+def test_init_add_search_inspect_verify_from_nothing(process: Run, library: Path) -> None:
+    made = process("init", "w")
     assert made.code == 0
     assert json.loads(made.out)["profile"] == "documents"
-    added = tychora("add", "w", library)
+    added = process("add", "w", library)
     assert added.code == 0, added.err
     report = AddReport.model_validate_json(added.out)
     assert "handbook.md" in {Path(each.path).name for each in report.added}
-    found = tychora("search", "w", "Who confirms the berth?", "-k", "3")
+    found = process("search", "w", "Who confirms the berth?", "-k", "3")
     assert found.code == 0, found.err
     result = QueryResult.model_validate_json(found.out)
     assert any("harbour master" in segment.text for segment in result.segments)
-    seen = WorkspaceOverview.model_validate_json(tychora("inspect", "w").out)
+    seen = WorkspaceOverview.model_validate_json(process("inspect", "w").out)
     assert seen.snapshot_id == result.snapshot_id == report.snapshot_id
-    verified = tychora("verify", "w")
+    verified = process("verify", "w")
     assert verified.code == 0, verified.err
     assert VerifyReport.model_validate_json(verified.out).ok
 
@@ -101,20 +103,23 @@ def test_errors_have_their_exit_code_and_say_what_to_do(
     error = error_of(done.out)
     assert error["code"] == kind
     assert error["next_step"]
-    assert f"error: {error['message']}" in done.err.replace("\n", " ") or "error: " in done.err
+    assert "error: " in done.err
     assert "next: " in done.err
     assert "Traceback" not in done.err
 
 
-def test_an_unexpected_error_is_one_line_and_debug_shows_its_traceback(tychora: Run, tmp_path: Path) -> None:
-    """A cache folder that is a file is nobody's typed error."""
-    tychora("init", "w")
-    marker = tmp_path / "w" / "tychora.json"
-    broken = {**json.loads(marker.read_text()), "settings": 7}
-    marker.write_text(json.dumps(broken))
+def test_an_unexpected_error_is_one_line_and_debug_shows_its_traceback(
+    tychora: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def burst(_: object) -> None:
+        raise ZeroDivisionError("the boiler\nburst")
+
+    monkeypatch.setattr(Client, "inspect", burst)
     plain = tychora("inspect", "w")
-    assert plain.code == 7
-    assert error_of(plain.out)["code"] == "corrupt_workspace"
+    assert plain.code == 1
+    assert error_of(plain.out)["code"] == "unexpected"
+    assert plain.err.splitlines()[0].endswith("error: unexpected ZeroDivisionError: the boiler")
+    assert "--debug" in plain.err
     assert "Traceback" not in plain.err
     assert "Traceback" in tychora("inspect", "w", "--debug").err
 
@@ -132,11 +137,11 @@ def test_a_damaged_workspace_is_7_on_verify_with_the_file_named(tychora: Run, tm
     assert any("chunks.arrow" in problem.path + problem.note for problem in report.problems)
 
 
-def test_the_question_can_come_from_stdin_and_may_be_any_bytes(tychora: Run, workspace: Path) -> None:
-    done = tychora("search", workspace, "-", stdin=b'harbour master \xff\xfe ("\nberth')
+def test_the_question_can_come_from_stdin_and_may_be_any_bytes(process: Run, workspace: Path) -> None:
+    done = process("search", workspace, "-", stdin=b'harbour master \xff\xfe ("\nberth')
     assert done.code == 0, done.err
     assert QueryResult.model_validate_json(done.out).segments
-    assert tychora("search", workspace, b"harbour \xff master").code == 0
+    assert process("search", workspace, b"harbour \xff master").code == 0
 
 
 def test_filters_settings_and_references_reach_the_search(tychora: Run, workspace: Path) -> None:
@@ -225,8 +230,7 @@ def test_a_reader_that_leaves_is_no_error(workspace: Path) -> None:
     assert said == b""
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
-def test_any_path_is_printable_in_any_encoding(encoding: str, tychora: Run, tmp_path: Path) -> None:
+def test_any_path_is_printable_in_any_encoding(tychora: Run, process: Run, tmp_path: Path) -> None:
     """Names that are no UTF-8, that reorder text or carry escape sequences neither fail nor reach the terminal."""
     folder = tmp_path / "odd"
     folder.mkdir()
@@ -235,22 +239,23 @@ def test_any_path_is_printable_in_any_encoding(encoding: str, tychora: Run, tmp_
     with suppress(OSError):  # some file systems refuse such names
         (folder / os.fsdecode(b"bytes\xff.txt")).write_bytes(b"text of odd bytes")
     tychora("init", "w")
-    added = tychora("add", "w", "odd", PYTHONIOENCODING=encoding)
-    assert added.code == 0, added.err
-    listed = tychora("inspect", "w", "sources", PYTHONIOENCODING=encoding)
-    assert len(json.loads(listed.out.decode(encoding))) == len(list(folder.iterdir()))
-    shown = tychora("search", "w", "text", "--format", "text", PYTHONIOENCODING=encoding)
-    assert shown.code == 0
-    for out in (added.out, listed.out, shown.out):
-        assert b"\x1b" not in out
-        assert "\u202e".encode() not in out
+    shown = [tychora("add", "w", "odd").out]
+    for encoding in ("ascii", "utf-8"):
+        listed = process("inspect", "w", "sources", PYTHONIOENCODING=encoding)
+        assert listed.code == 0, listed.err
+        assert len(json.loads(listed.out.decode(encoding))) == len(list(folder.iterdir()))
+        searched = process("search", "w", "text", "--format", "text", PYTHONIOENCODING=encoding)
+        assert searched.code == 0, searched.err
+        shown += [listed.out, searched.out]
+    assert b"\x1b" not in b"".join(shown)
+    assert "\u202e".encode() not in b"".join(shown)
 
 
 def test_the_first_ctrl_c_commits_what_was_read_and_exits_130(tychora: Run, tmp_path: Path) -> None:
     """Pages that take a parser a while; interrupted as soon as the first of them was begun."""
     folder = tmp_path / "many"
     folder.mkdir()
-    for number in range(400):
+    for number in range(200):
         (folder / f"{number:03}.pdf").write_bytes(pdf(*(f"Page {page} of volume {number}." for page in range(12))))
     tychora("init", "w")
     command = [sys.executable, "-m", "tychora_client", "add", "w", "many"]
@@ -264,7 +269,7 @@ def test_the_first_ctrl_c_commits_what_was_read_and_exits_130(tychora: Run, tmp_
     report = AddReport.model_validate_json(out)
     assert report.interrupted
     assert report.held
-    assert len(report.added) + len(report.held) == 400
+    assert len(report.added) + len(report.held) == 200
     assert tychora("verify", "w").code == 0
 
 

@@ -1,13 +1,13 @@
 """A writer of its own process: `python writer.py URL NAME COMMITS` appends so many small changes to a bundle.
 
-It says "ready", waits for a line, and prints the snapshot id of each commit that it was told to have made.
+Every fifth brings text and index files, the others are a row only. It says "ready", waits for a line, and prints the snapshot id of each commit that it was told to have made.
 """
 
 from __future__ import annotations
 
 import sys
 
-from bundles import small_change
+from bundles import small_change, state_change
 from tychora_format.workspace import Workspace
 from tychora_functions.publish import publish
 
@@ -18,7 +18,11 @@ def main(url: str, name: str, commits: int) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(commits):
-        change = small_change(workspace, f"{name}/{number}.txt", f"Note {number} of writer {name}.")
+        path = f"{name}/{number}.txt"
+        if number % 5:
+            change = state_change(path)
+        else:
+            change = small_change(workspace, path, f"Note {number} of writer {name}.")
         published = publish(workspace, change, {})
         assert not published.conflicts
         print(published.snapshot.id, flush=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tychora_functions.parse import docx
 from tychora_functions.parse.docx.numbering import format_number
-from tychora_functions.parse.docx.package import ENTRY_LIMIT
+from tychora_functions.parse.docx.package import ENTRY_LIMIT, MARKUP_LIMIT
 from tychora_schemas.errors import MalformedContent, NotFound, TychoraError, UnsupportedContent
 from tychora_schemas.locator import Locator
 
@@ -335,7 +335,7 @@ def test_no_more_of_a_part_is_inflated_than_its_limit(monkeypatch: pytest.Monkey
 
 
 def test_a_part_of_too_many_tags_is_refused() -> None:
-    data = archive_of({"word/document.xml": b"<a>" + b"<b/>" * 8_000_001 + b"</a>"})
+    data = archive_of({"word/document.xml": b"<a>" + b"<b/>" * MARKUP_LIMIT + b"</a>"})
     with pytest.raises(MalformedContent):
         docx.parse(data, "test.docx")
 

@@ -1,8 +1,9 @@
 """What a text is found by: one function turns documents and questions alike into index terms.
 
-A plain word gives its stem without accents (größe → gross). A word with capitals, digits or punctuation inside gives itself whole and
-its parts: `parseHTTPResponse` → parsehttprespons, pars, http, respons. Hyphens are joined (`IL-6` → il6), so that a word
-divided at a line end is found in both readings. Scripts without blanks give characters, pairs, and short runs whole.
+A plain word gives its stem without accents (größe → gross). A word with capitals, digits or punctuation
+inside gives itself whole and its parts: `parseHTTPResponse` → parsehttprespon, par, http, respon. Hyphens are
+joined (`IL-6` → il6), so that a word divided at a line end is found in both readings. Scripts without blanks
+give characters, pairs, and short runs whole.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ANALYSIS_VERSION = "analysis-1"
 """Enters the indexing fingerprint: whatever changes the answer of `terms` must change it."""
 
 LONGEST_TERM = 100
-"""Characters. A longer term keeps its beginning and takes a hash for its end, so that it still finds itself."""
+"""Characters. A longer term keeps its beginning and gets a hash for its end, so that it still finds itself."""
 
 CACHED_WORDS = 200_000
 
@@ -65,10 +66,10 @@ _STEMMERS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (0x5FF, ()),
     (0x6FF, ("Arabic",)),
 )
-"""Last code point of a script → its Snowball stemmers (Tantivy's, 37 times faster than the Python ones, same stems).
+"""Last code point of a script → its Snowball stemmers: Tantivy's, 37 times faster than Python ones, same stems.
 
-German endings are cut after English ones: no language is guessed, so a question and a document cannot disagree about
-it, and English retrieval loses nothing (SciFact .702 → .701, Cranfield .404 → .407)."""
+German endings are cut after English ones: no language is guessed, so a question and a document cannot disagree
+about it, and English retrieval loses nothing (nDCG@10: SciFact .702 → .701, Cranfield .404 → .407)."""
 
 _CASES = re.compile("UU+s(?![lsU])|U+(?![ls])|U?[ls]+|d+")
 _NOT_ASKED = re.compile("|".join(UNSEGMENTED_STOP_WORDS))
@@ -79,7 +80,7 @@ _SCRIPT = re.compile(f"{_SHORT_RUN.pattern}|[^{_HAN}{_KATAKANA}{_HANGUL}]+")
 
 @dataclass(frozen=True, slots=True)
 class QuestionTerm:
-    """A content word of a question: as typed, and the index terms it asks for (whole first, then its parts)."""
+    """A content word of a question as typed, and the index terms it asks for: whole first, then its parts."""
 
     surface: str
     terms: tuple[str, ...]
@@ -109,10 +110,11 @@ def content_terms(question: str) -> list[QuestionTerm]:
 
 
 def unify(text: str) -> str:
-    """One spelling for what looks alike: compatibility forms composed, hyphens and apostrophes plain, line-end hyphens
-    closed up, soft hyphens and invisible characters gone. Case stays."""
+    """One spelling for what looks alike: compatibility forms composed, hyphens and apostrophes plain, line-end
+    hyphens closed up, soft hyphens and invisible characters gone. Case stays."""
     if not text.isascii():
-        text = _LOOKS_ALIKE.sub(lambda found: _PLAIN[found.lastgroup], unicodedata.normalize("NFKC", text))
+        composed = unicodedata.normalize("NFKC", text)
+        text = _LOOKS_ALIKE.sub(lambda found: _PLAIN[found.lastgroup], composed)
     if "-" in text or "\ufffe" in text or "\x02" in text:
         text = _LINE_END_HYPHEN.sub("-", text)
     return text
@@ -139,7 +141,7 @@ def _word_terms(word: str) -> Iterator[str]:
 
 
 def _unsegmented_terms(run: str) -> Iterator[str]:
-    """Characters and pairs; a short run of one script also whole, in brackets: 京都 is more like 京都 than 東京都 is."""
+    """Characters and pairs; a short run of one script also whole, in brackets: 東京都 is not like 京都."""
     yield from run
     yield from (run[start : start + 2] for start in range(len(run) - 1))
     yield from (f"[{short}]" for short in _SHORT_RUN.findall(run) if 2 <= len(short) <= 6)
@@ -153,8 +155,9 @@ def _segmented_terms(word: str) -> Iterator[str]:
     if _ACRONYM.fullmatch(word):
         word = word.replace(".", "")
     word = word.removesuffix("'s")
-    pieces = _PIECE.findall(word)
-    parts = [part for piece in pieces for part in _parts(piece) if len(part) > 1] if len(word) <= LONGEST_TERM else pieces
+    parts = _PIECE.findall(word)
+    if len(word) <= LONGEST_TERM:
+        parts = [part for piece in parts for part in _parts(piece) if len(part) > 1]
     if "'" not in word or not parts:
         yield _stem(_fold(word.replace("-", "")))
     if parts != [word]:
@@ -184,7 +187,8 @@ def _fold(word: str) -> str:
     word = word.casefold()
     if word.isascii():
         return word
-    word = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word))).translate(_UNDECOMPOSED)
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    word = unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSED)
     return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in word)
 
 
@@ -206,9 +210,8 @@ def _stemmers(letter: str) -> tuple[Any, ...]:
 def _built(*languages: str) -> tuple[Any, ...]:
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
-    return tuple(
-        TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer(language)).build() for language in languages
-    )
+    whole = Tokenizer.whitespace()
+    return tuple(TextAnalyzerBuilder(whole).filter(Filter.stemmer(name)).build() for name in languages)
 
 
 def _clip(term: str) -> str:
@@ -231,7 +234,7 @@ def _question_words(question: str) -> Iterator[tuple[str, bool]]:
 
 
 def _asked(run: str) -> list[str]:
-    """A run of one script without question words; runs of Hiragana are content unless all of it is particles."""
+    """A run of one script without question words; Hiragana is content unless all of it is particles."""
     if _SHORT_RUN.match(run):
         return [part for part in _NOT_ASKED.split(run) if part]
     return [] if _ONLY_NOT_ASKED.fullmatch(run) else [run]

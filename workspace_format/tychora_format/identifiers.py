@@ -64,11 +64,11 @@ _NAME = r"[^\W\d]\w*"
 
 _KINDS = {
     "advisory": r"(?i:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|CWE-\d+)",
-    "regulation": rf"(?i:\d+\ (?:CFR|U\.?S\.?C\.?)\ (?P<part>part\ )?(?:§+\ ?)?(?P<law>{_NUMBER}{_SPACED_PARAGRAPHS}*))",
-    "section": rf"(?i:(?:§+\ ?|(?:section|sec\.)\ )(?P<place>{_NUMBER}{_SPACED_PARAGRAPHS}*))",
-    "paragraph": rf"(?i:{_NUMBER}{_PARAGRAPHS}+|{_PARAGRAPHS}{{2,}})",
+    "regulation": rf"(?i:\d+\ (?:CFR|U\.?S\.?C\.?)\ (?P<part>part\ )?(?:§+\ ?)?(?P<law>{_NUMBER}{_SPACED_PARAGRAPHS}{{,8}}))",
+    "section": rf"(?i:(?:§+\ ?|(?:section|sec\.)\ )(?P<place>{_NUMBER}{_SPACED_PARAGRAPHS}{{,8}}))",
+    "paragraph": rf"(?i:{_NUMBER}{_PARAGRAPHS}{{1,8}}|{_PARAGRAPHS}{{2,8}})",
     "series": rf"(?i:(?P<body>{_SERIES})\ (?:no\.?\ )?(?P<serial>\d\w*(?:[.\-/]\w+)*))",
-    "numbered": rf"(?i:(?P<kept>{_NUMBERED})\ (?P<position>(?:{_NUMBER}|(?-i:[IVXLC]+)){_PARAGRAPHS}*))(?![\-./]\w)",
+    "numbered": rf"(?i:(?P<kept>{_NUMBERED})\ (?P<position>(?:{_NUMBER}|(?-i:[IVXLC]+)){_PARAGRAPHS}{{,8}}))(?![\-./]\w)",
     "language": r"[Cc]\+\+(?:\d\d)?|[CFJcfj]\#|(?:ASP)?\.(?:[A-Z]\w+|net)",
     "package": r"@[\w.\-]+/[\w.\-]*\w",
     "file": rf"(?i:(?:\w[\w.\-]*[/\\])*\w[\w\-]*(?:\.[\w\-]+)*\.(?:{'|'.join(_FILE_TYPES)}))",
@@ -80,7 +80,9 @@ _KINDS = {
 _PLAIN_WORD = rf"(?!(?i:{_SERIES}|{_NUMBERED}|sec)[\ .t])[A-Za-z][a-z]*(?:[\s,;]|[.:]\s)"
 """Passed over at once, for speed: three words in four."""
 
-_IDENTIFIER = re.compile(rf"(?<!\w)(?!{_PLAIN_WORD})(?:" + "|".join(f"(?P<{kind}>{form})" for kind, form in _KINDS.items()) + r")(?!\w)")
+_IDENTIFIER = re.compile(
+    rf"(?<!\w)(?!{_PLAIN_WORD})(?:" + "|".join(f"(?P<{kind}>{form})" for kind, form in _KINDS.items()) + r")(?!\w)"
+)
 _PROVISION = re.compile("第[0-9〇零一二三四五六七八九十百千]+[条條章節节款項项編编]")
 _UNSEGMENTED_RUN = re.compile(f"[{UNSEGMENTED}]+")
 _WORD = re.compile(_KINDS["word"])

@@ -11,32 +11,35 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
-import struct
 import tempfile
 import uuid
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from tychora_schemas.errors import BudgetExceeded, CorruptWorkspace
 
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.analysis import terms as index_terms
+from tychora_format.lexical_view import (
+    DESCRIPTION,
+    Alive,
+    LexicalPart,
+    complete,
+    describe,
+    forget_old,
+    make,
+    mask_digest,
+    naming_damage,
+)
 
 __all__ = ["DESCRIPTION", "Hit", "LexicalDocument", "LexicalPart", "View", "build", "open_view"]
 
 Field = Literal["body", "title", "identifier"]
-
-DESCRIPTION = "lexical.json"
-"""The file beside the component files: segment id, rows, tag, sizes, schema."""
 
 TITLE_BOOST = 0.5
 """Title and heading path are part of the body, and count again by this much in a field of their own. The sum of a body
@@ -48,14 +51,8 @@ MOST_TERMS = 256
 MOST_FORMS = 24
 """Identifier forms of one search: as many as a float32 score can count as separate bits."""
 
-KEPT_VIEWS = 32
-
 _COMPONENTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 _HEAP_BYTES = 4_000_000_000
-_DELETES_OPSTAMP = 1
-_FOOTER_MAGIC = 1337
-
-Alive = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +63,6 @@ class LexicalDocument:
     title: str
     heading_path: Sequence[str]
     identifiers: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalPart:
-    """The lexical files of one batch: their directory, the batch's tag (unique in a view) and number of rows."""
-
-    directory: Path
-    tag: int
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +119,21 @@ def open_view(directory: Path, parts: Sequence[LexicalPart], alive: Sequence[Ali
     `directory` is a cache of views, shared by any number of processes: a view that was made before is used again.
     Raises CorruptWorkspace naming the file that is missing or damaged.
     """
-    described = [_describe(part) for part in parts]
+    described = [describe(part) for part in parts]
     masks = [None if mask is None or mask.all() else np.asarray(mask, dtype=np.bool_) for mask in alive]
     for part, mask in zip(parts, masks, strict=True):
         if mask is not None and mask.shape != (part.rows,):
             raise ValueError(f"a mask of {mask.shape} for {part.rows} rows")
     chosen = [n for n, mask in enumerate(masks) if parts[n].rows and (mask is None or mask.any())]
-    identity = [[described[n]["segment_id"], _mask_digest(masks[n])] for n in chosen]
+    identity = [[described[n]["segment_id"], mask_digest(masks[n])] for n in chosen]
     place = directory / sha256(json.dumps(identity).encode()).hexdigest()[:32]
     if not chosen:
         return View(None, parts, [])
     for _ in range(3):
-        if not _complete(place, [described[n] for n in chosen]):
-            _make_view(place, [parts[n] for n in chosen], [described[n] for n in chosen], [masks[n] for n in chosen])
-            _forget_old_views(directory, keep=place)
-        with _naming_damage(parts):
+        if not complete(place, [described[n] for n in chosen]):
+            make(place, [parts[n] for n in chosen], [described[n] for n in chosen], [masks[n] for n in chosen])
+            forget_old(directory, keep=place)
+        with naming_damage(parts):
             try:
                 os.utime(place)
                 return View(place, parts, chosen)
@@ -234,7 +222,7 @@ class View:
             return []
         import tantivy
 
-        with _naming_damage(self._parts):
+        with naming_damage(self._parts):
             found = self._searcher.search(tantivy.Query.boolean_query(list(clauses)), limit, count=False).hits
         hits = [(score, self._chosen[address.segment_ord], address.doc) for score, address in found]
         return sorted(hits, key=lambda hit: (-hit[0], hit[1], hit[2]))
@@ -264,119 +252,3 @@ def _tantivy_document(document: LexicalDocument, key: int) -> Any:
     return made
 
 
-def _describe(part: LexicalPart) -> dict[str, Any]:
-    path = part.directory / DESCRIPTION
-    try:
-        described: dict[str, Any] = json.loads(path.read_bytes())
-        if (described["tag"], described["rows"]) != (part.tag, part.rows):
-            raise ValueError("tag or rows differ from the batch's")
-        uuid.UUID(described["segment_id"] or uuid.UUID(int=0).hex)
-        described["files"].items(), described["index"]["schema"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _corrupt(path, error) from error
-    return described
-
-
-def _complete(place: Path, described: Sequence[dict[str, Any]]) -> bool:
-    try:
-        (place / "meta.json").stat()
-        return all(
-            (place / name).stat().st_size == size for segment in described for name, size in segment["files"].items()
-        )
-    except OSError:
-        return False
-
-
-def _make_view(
-    place: Path, parts: Sequence[LexicalPart], described: Sequence[dict[str, Any]], masks: Sequence[Alive | None]
-) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".view-"))
-    try:
-        segments = []
-        for part, segment, mask in zip(parts, described, masks, strict=True):
-            for name, size in segment["files"].items():
-                _link(part.directory / name, scratch / name, size)
-            entry = {"segment_id": segment["segment_id"], "max_doc": part.rows, "deletes": None}
-            if mask is not None:
-                dead = part.rows - int(np.count_nonzero(mask))
-                entry["deletes"] = {"num_deleted_docs": dead, "opstamp": _DELETES_OPSTAMP}
-                deleted = scratch / f"{uuid.UUID(segment['segment_id']).hex}.{_DELETES_OPSTAMP}.del"
-                deleted.write_bytes(_alive_bit_set(mask))
-            segments.append(entry)
-        meta = {**described[0]["index"], "segments": segments, "opstamp": _DELETES_OPSTAMP}
-        (scratch / "meta.json").write_text(json.dumps(meta), "utf-8")
-        with suppress(OSError):
-            shutil.rmtree(place)
-        with suppress(OSError):
-            scratch.rename(place)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _link(source: Path, target: Path, size: int) -> None:
-    try:
-        if source.stat().st_size != size:
-            raise ValueError(f"{source.stat().st_size} bytes instead of {size}")
-    except (OSError, ValueError) as error:
-        raise _corrupt(source, error) from error
-    for link in (os.link, os.symlink, shutil.copyfile):
-        with suppress(OSError, NotImplementedError):
-            link(source.resolve(), target)
-            return
-    raise OSError(f"{target} can be neither linked nor copied")
-
-
-def _alive_bit_set(alive: Alive) -> bytes:
-    """Tantivy's `.del` file: u32 rows, a bit per row in u64 words, and the footer with a checksum."""
-    bits = np.packbits(alive, bitorder="little").tobytes()
-    body = struct.pack("<I", len(alive)) + bits.ljust(-(-len(alive) // 64) * 8, b"\0")
-    footer = json.dumps(
-        {"version": {"major": 0, "minor": 27, "patch": 0, "index_format_version": 7}, "crc": zlib.crc32(body)},
-        separators=(",", ":"),
-    ).encode()
-    return body + footer + struct.pack("<II", len(footer), _FOOTER_MAGIC)
-
-
-def _mask_digest(mask: Alive | None) -> str | None:
-    return None if mask is None else sha256(np.packbits(mask).tobytes()).hexdigest()
-
-
-def _forget_old_views(directory: Path, keep: Path) -> None:
-    """Views are made for every state and filter: only those used last stay. One that is open elsewhere stays readable
-    there as long as it is open."""
-    with suppress(OSError):
-        views = [path for path in directory.iterdir() if path != keep and (path / "meta.json").exists()]
-        for path in sorted(views, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_VIEWS - 1 :]:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-@contextmanager
-def _naming_damage(parts: Sequence[LexicalPart]) -> Iterator[None]:
-    """What goes wrong inside Tantivy (a panic is no `Exception`) is told by the name of the damaged file, if one is."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException:
-        for part in parts:
-            for name in _describe(part)["files"]:
-                _check(part.directory / name)
-        raise
-
-
-def _check(path: Path) -> None:
-    """Raise CorruptWorkspace unless the component file has the checksum that its footer states."""
-    try:
-        data = path.read_bytes()
-        length, magic = struct.unpack("<II", data[-8:])
-        footer = json.loads(data[-8 - length : -8])
-        if magic != _FOOTER_MAGIC or footer["crc"] != zlib.crc32(data[: -8 - length]):
-            raise ValueError("its checksum is another")
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise _corrupt(path, error) from error
-
-
-def _corrupt(path: Path, error: Exception) -> CorruptWorkspace:
-    reason = "missing" if isinstance(error, FileNotFoundError) else f"damaged: {error}"
-    return CorruptWorkspace(f"the lexical file {path} is {reason}", next_step="run verify, then restore or re-sync it")

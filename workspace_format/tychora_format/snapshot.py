@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,11 +79,23 @@ class Scope:
 class Snapshot:
     """One state of the bundle. Everything is read when it is first needed, and checked against the manifest."""
 
-    def __init__(self, snapshot_id: str, manifest: Manifest, store: Store, cache: Cache) -> None:
+    def __init__(
+        self,
+        snapshot_id: str,
+        manifest: Manifest,
+        store: Store,
+        cache: Cache,
+        opened: Mapping[str, Batch] | None = None,
+    ) -> None:
+        """`opened` are batches that are open already, by id: those that this manifest lists too are shared."""
         self.id = snapshot_id
         self.manifest = manifest
         self.cache = cache
-        self.batches = [Batch(entry, store, cache) for entry in manifest.batches]
+        self.batches: list[Batch] = []
+        for entry in manifest.batches:
+            batch = (opened or {}).get(entry.id)
+            # Two manifests may describe an id differently if one of them lies: then each gets what it says.
+            self.batches.append(batch if batch and batch.entry == entry else Batch(entry, store, cache))
 
     @cached_property
     def sources(self) -> pa.Table:

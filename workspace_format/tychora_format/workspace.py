@@ -134,9 +134,9 @@ class Workspace:
         if snapshot_id not in self._open:
             while len(self._open) >= 8:
                 self._open.pop(next(iter(self._open)))
-            self._open[snapshot_id] = Snapshot(
-                snapshot_id, self.manifest(snapshot_id), self.store, self.cache
-            )
+            manifest = self.manifest(snapshot_id)
+            opened = {batch.id: batch for each in list(self._open.values()) for batch in each.batches}
+            self._open[snapshot_id] = Snapshot(snapshot_id, manifest, self.store, self.cache, opened)
         return self._open[snapshot_id]
 
     def head(self) -> Snapshot:

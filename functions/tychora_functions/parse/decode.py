@@ -72,7 +72,7 @@ _COMMON_LEADS = {
 """Per East Asian encoding the lead bytes of punctuation, kana and its first plane of frequent characters."""
 
 _SAMPLE = 100_000
-_TOO_STRANGE = 0.3
+_STRANGE, _TOO_STRANGE = 0.05, 0.3
 _APOSTROPHES = "’‘ʼ´·‑–—…"
 _SYMBOLS = ("So", "Sm", "Sk", "Sc", "No", "Cf")
 _HEBREW_FINALS = "ךםןףץ"
@@ -130,7 +130,7 @@ def _wide(data: bytes) -> Decoded:
         text = _exact(data, encoding)
         if text and not _control_share(text) and _assigned(text):
             readings.append((sum(map(text.count, _ASCII)), encoding, text))
-    if readings and (best := max(readings))[0]:
+    if readings and (best := max(readings))[0] and not _narrow(data):
         _, encoding, text = best
         return Decoded(
             text, encoding, warnings=(f"No byte order mark: read as {encoding}, which is inferred.",)
@@ -139,6 +139,12 @@ def _wide(data: bytes) -> Decoded:
         f"The content is binary: a NUL byte at {data.index(0)}, and no reading as UTF-16 or UTF-32.",
         next_step="Leave the file out, or convert it to UTF-8 text.",
     )
+
+
+def _narrow(data: bytes) -> bool:
+    """Whether it is ASCII text with a few stray NULs, which also reads as rare characters of UTF-16."""
+    nul = data.count(0)
+    return nul < 0.25 * len(data) and sum(0 < byte < 0x80 for byte in data) > 0.9 * (len(data) - nul)
 
 
 def _assigned(text: str) -> bool:
@@ -161,9 +167,10 @@ def _declared(data: bytes) -> Decoded | None:
 
 def _inferred(data: bytes) -> Decoded:
     """The candidate with the least strangeness, then the least mess and the most language (charset-normalizer)."""
-    for (strangeness, *_), encoding in sorted(_ranked(_sample(data))):
+    for (strangeness, mess, *_), encoding in sorted(_ranked(_sample(data))):
         text = _exact(data, encoding)
-        if strangeness <= _TOO_STRANGE and text is not None and _control_share(text) < 0.001:
+        doubtful = strangeness > (_TOO_STRANGE if mess < 1.0 else _STRANGE)
+        if text is not None and not doubtful and _control_share(text) < 0.001:
             warning = f"Not UTF-8, and no other encoding declared: read as {encoding}, which is inferred."
             return Decoded(text, encoding, warnings=(warning,))
     failure = _failure(data, "utf-8", 0)

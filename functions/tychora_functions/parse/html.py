@@ -363,7 +363,7 @@ class _Reader(HTMLParser):
         passage = Passage()
         for index, cell in enumerate(cells):
             parts = [found for found in cell.content if found.kind != "figure"]
-            if index:
+            if index and (parts or columns.named) and (passage.touched or columns.named):
                 passage.join(Passage(), " | ")
             for number, found in enumerate(parts):
                 passage.join(found.passage, " " if number else "")
@@ -390,6 +390,9 @@ class _Reader(HTMLParser):
             self.handle_data(self.rawdata[i:-1])
             return len(self.rawdata)
         return super().parse_starttag(i)
+
+    def parse_endtag(self, i: int) -> int:
+        return self._past(">", i) if self._offset > self._last_tag_end else super().parse_endtag(i)
 
     def parse_comment(self, i: int, report: bool = True) -> int:
         return self._past("-->", i + 2)

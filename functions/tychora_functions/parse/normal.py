@@ -16,9 +16,8 @@ INVISIBLE = re.compile(rf"[{SOFT}\u0000\u200b\u2060\ufeff]")
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 
 COMPOUND = frozenset(
-    ["all", "anti", "co", "cross", "ex", "four", "full", "half", "high", "ill", "inter", "large", "long", "low", "mid", "multi", "non", "one", "post", "pre", "pro", "quasi", "re", "real", "self", "semi", "short", "single", "six", "so", "small", "state", "sub", "super", "three", "top", "two", "under", "user", "well"]
+    ("cross", "ex", "full", "half", "high", "ill", "long", "low", "quasi", "self", "short", "three", "two", "well")
 )
-CERTAIN = frozenset(["cross", "ex", "full", "half", "high", "ill", "long", "low", "quasi", "self", "short", "three", "two", "well"])
 """English first halves that are hyphened far more often than they begin a longer word divided there."""
 
 SUFFIXES = ("ness", "ing", "ish", "er", "est", "ly")
@@ -53,4 +52,4 @@ def _is_hard(first: str, second: str) -> bool:
         return True
     if second[0].isupper() and not first.isupper():
         return True
-    return first.lower() in CERTAIN and len(second) > 3 and second.lower() not in SUFFIXES
+    return first.lower() in COMPOUND and len(second) > 3 and second.lower() not in SUFFIXES

@@ -42,6 +42,11 @@ class Columns:
         self._reaching: dict[int, tuple[int, str]] = {}
         self._in_body = False
 
+    @property
+    def named(self) -> bool:
+        """Whether any header row has named the columns: then an empty cell keeps its place in the row's text."""
+        return bool(self._names)
+
     def add_row(self, cells: list[Cell[Content]], texts: list[str], *, in_head: bool) -> dict[str, str]:
         """Place a row's cells, whose texts are given; returns its attributes.
 

@@ -70,7 +70,7 @@ class TextMap:
         """The character offset of a byte offset; within a multi-byte character, that character's."""
         if self._uniform:
             return max(0, byte - self._bom_length) // self._uniform
-        block = max(0, bisect_right(self._checkpoints, byte) - 1)
+        block = min(max(0, bisect_right(self._checkpoints, byte) - 1), len(self.text) // _STRIDE)
         piece = self.text[block * _STRIDE : (block + 1) * _STRIDE].encode(self.encoding)
         before = piece[: max(0, byte - self._checkpoints[block])]
         return block * _STRIDE + len(before.decode(self.encoding, "ignore"))

@@ -21,6 +21,9 @@ BEST_SEGMENTS = 3
 SUFFICIENT_SHARE = 0.6
 """The share of the question's content (by rarity) that the best segments must hold together."""
 
+SHOWN = 80
+"""Characters of a name that a gap repeats."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -37,9 +40,9 @@ def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) ->
     known = {identifier.surface: _holds(identifier.form, evidence) for identifier in question.identifiers}
     decisive = [each for each in question.identifiers if each.recognised or question.is_only(each)]
     missing = [each.surface for each in decisive if not known[each.surface]]
-    gaps = [f"no exact match for {surface}" for surface in missing]
-    gaps += [f"no source holds “{surface}”" for surface in matcher.unknown if surface not in missing]
-    gaps += [f"the evidence does not hold the phrase “{phrase}”" for phrase in _unquoted(question, evidence)]
+    gaps = [f"no exact match for {_shown(surface)}" for surface in missing]
+    gaps += [f"no source holds “{_shown(surface)}”" for surface in matcher.unknown if surface not in missing]
+    gaps += [f"the evidence does not hold the phrase “{_shown(phrase)}”" for phrase in _unquoted(question, evidence)]
     coverage = Coverage(
         verdict=_verdict(matcher, held, bool(everywhere) or any(known.values()), bool(gaps)),
         terms={term.surface: term.surface in everywhere for term in question.terms},
@@ -68,3 +71,7 @@ def _unquoted(question: Question, evidence: Sequence[Evidence]) -> list[str]:
 
     texts = [normalised(each.text).casefold() for each in evidence]
     return [phrase for phrase in question.phrases if all(normalised(phrase).casefold() not in text for text in texts)]
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= SHOWN else name[:SHOWN] + "…"

@@ -1,8 +1,8 @@
 """Fusion: one ranking out of the channels'.
 
 *Convex*, the default: lexical score and cosine, each scaled to 0…1 over all candidates, are added with the weights that
-the family was calibrated with; an identifier match adds up to 1, so that a rare one leads. *Reciprocal rank* takes
-only ranks, `weight / (60 + rank)`, and is the reference.
+the family was calibrated with; an identifier match adds more than both together, so that a rare one leads.
+*Reciprocal rank* takes only ranks, `weight / (60 + rank)`, and is the reference.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ RECIPROCAL_WEIGHTS = {"exact": 2.0, "lexical": 1.0, "text": 1.0, "visual": 0.7, 
 RECIPROCAL_OFFSET = 60
 """Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion", SIGIR 2009."""
 
-EXACT_WEIGHT = 1.0
-"""As much as the best of everything else together."""
+EXACT_WEIGHT = 1.25
+"""More than the best of everything else together: a rare identifier that was named leads."""
 
 NAME_WEIGHT = 0.2
 """What it adds when the question names a candidate's document."""

@@ -36,7 +36,7 @@ class Findings:
 def search(eligible: Eligible, question: Question, request: QueryRequest, trace: Trace) -> Findings:
     """Run the channels. One that fails is a warning, and the others answer; a strict request gets its error."""
     findings = Findings()
-    if not question.terms and not question.identifiers:
+    if not eligible.scope.size or not (question.terms or question.identifiers):
         return findings
     if "exact" in request.channels:
         _run("exact", partial(exact.search, eligible, question), findings, request.strict, trace)

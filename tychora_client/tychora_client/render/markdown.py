@@ -47,8 +47,8 @@ def verdict_line(result: QueryResult) -> str:
 
 
 def missing(result: QueryResult) -> list[str]:
-    """What of the question the evidence lacks, in the result's own words or else by term."""
-    if result.coverage_gaps:
+    """What of the question the evidence lacks: in the result's own words, or else the terms that it does not hold."""
+    if result.coverage_gaps or result.coverage.verdict == "sufficient":
         return list(result.coverage_gaps)
     named = {**result.coverage.terms, **result.coverage.identifiers}
     absent = [name for name, covered in named.items() if not covered]

@@ -98,6 +98,9 @@ def _walk(
         if element.tag == TABLE:
             yield from _walk_table(element, step, boxed)
         elif element.tag == PARAGRAPH:
+            # A file can hold millions of these at no cost to who wrote it.
+            if len(element) == 0:
+                continue
             paragraph = read_paragraph(element)
             yield Block(step, "paragraph", paragraph.text, paragraph=paragraph, boxed=boxed)
             yield from _attached(paragraph, step)
@@ -116,7 +119,7 @@ def _is_struck(path: str) -> bool:
 
 
 def _walk_table(table: Element, path: str, boxed: bool) -> Iterator[Block]:
-    rows = list(members(table, path, frozenset({ROW})))
+    rows = [(step, row) for step, row in members(table, path, frozenset({ROW})) if len(row)]
     if len(rows) == 1:
         cells = list(members(rows[0][1], rows[0][0], frozenset({CELL})))
         if len(cells) == 1:

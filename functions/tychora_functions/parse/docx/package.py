@@ -26,8 +26,8 @@ PART_LIMIT = 200_000_000
 RATIO_LIMIT = 250
 """Inflated over packed size of a part beyond `RATIO_FLOOR`; text in markup packs 10 to 60 times smaller."""
 RATIO_FLOOR = 20_000_000
-MARKUP_LIMIT = 8_000_000
-"""Tags and attributes of one part: each costs some 120 bytes in memory, whatever its size in the file."""
+MARKUP_LIMIT = 3_000_000
+"""Tags and attributes of one part, some 6,000 pages: each costs 100 to 200 bytes in memory, however short it is."""
 
 OLE_MAGIC = bytes.fromhex("d0cf11e0a1b11ae1")
 ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")

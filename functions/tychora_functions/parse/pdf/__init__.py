@@ -1,7 +1,7 @@
 """PDF: the text layer of every page as units with page and boxes, in reading order.
 
-`text` is what pdfium reads, line by line; a line-end hyphen is U+FFFE there, for pdfium cannot tell a soft one from a hard
-one. `tychora_functions.parse.normal` makes it readable.
+`text` is what pdfium reads, line by line; a line-end hyphen is U+FFFE there, for pdfium cannot tell a soft one from a
+hard one. `tychora_functions.parse.normal` makes it readable.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from .fragments import Fragment, Row
@@ -52,7 +53,7 @@ class Prose:
     full: float
 
 
-DRAWN_APART, DRAWN_ACROSS = Prose(2, 8, 0.35), Prose(4, 18, 0.5)
+DRAWN_APART, DRAWN_ACROSS = Prose(2, 12, 0.35), Prose(4, 18, 0.5)
 
 
 def reading_order(rows: list[Row], depth: int = 0) -> list[list[Row]]:
@@ -64,7 +65,8 @@ def reading_order(rows: list[Row], depth: int = 0) -> list[list[Row]]:
     sides = ([_left(row, cut.edge) for row in band], [_right(row, cut.edge) for row in band])
     found = reading_order(rows[: cut.first], depth + 1)
     for side in sides:
-        found += reading_order([Row(row.baseline, part) for row, part in zip(band, side, strict=True) if part], depth + 1)
+        column = [Row(row.baseline, part) for row, part in zip(band, side, strict=True) if part]
+        found += reading_order(column, depth + 1)
     return found + reading_order(rows[cut.last :], depth + 1)
 
 
@@ -184,18 +186,22 @@ def _trimmed(rows: Sequence[Row], first: int, last: int, edge: float, followed: 
 def _changes_side(rows: Sequence[Row], edge: float) -> bool:
     """Does the file draw the band row by row, rather than one side after the other?"""
     order = sorted((part.first, part.u0 >= edge - TOLERANCE) for row in rows for part in row.fragments)
-    changes = sum(a[1] != b[1] for a, b in zip(order, order[1:], strict=False))
+    changes = sum(a[1] != b[1] for a, b in pairwise(order))
     return changes > max(1, 0.25 * len(rows))
 
 
 def _is_prose(lines: Sequence[list[Fragment]], demand: Prose) -> bool:
-    """Judged by the pieces that wide gaps leave, so that two columns beside a third one are prose, too."""
-    pieces = [piece for line in lines for piece in _own_cells(line)]
-    characters = [piece.characters for piece in pieces]
+    """Judged by whole lines where the file draws the sides apart; else by the pieces that wide gaps leave, so that two
+    columns beside a third one are prose, too, and the rows of a table are not."""
+    if demand is DRAWN_APART:
+        extents = [(line[0].u0, line[-1].u1, sum(part.characters for part in line)) for line in lines]
+    else:
+        extents = [(piece.u0, piece.u1, piece.characters) for line in lines for piece in _own_cells(line)]
+    characters = [count for _, _, count in extents]
     letters = sum(part.letters for line in lines for part in line)
     digits = sum(part.digits for line in lines for part in line)
     if len(lines) < demand.lines or median(characters) < demand.characters or letters < digits:
         return False
-    widths = sorted(piece.u1 - piece.u0 for piece in pieces)
+    widths = sorted(end - start for start, end, _ in extents)
     column = widths[-1 - len(widths) // 10]
-    return sum(width >= 0.75 * column for width in widths) >= demand.full * len(pieces)
+    return sum(width >= 0.75 * column for width in widths) >= demand.full * len(extents)

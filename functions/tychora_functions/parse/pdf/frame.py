@@ -59,10 +59,8 @@ class PageFrame:
             case _:
                 return self.height - y, x
 
-    def rectangle(
-        self, u0: float, v0: float, u1: float, v1: float, quarter: int
-    ) -> tuple[float, float, float, float]:
-        """An upright rectangle as displayed: `(x0, y0, x1, y1)`."""
+    def rectangle(self, u0: Any, v0: Any, u1: Any, v1: Any, quarter: int) -> tuple[Any, Any, Any, Any]:
+        """An upright rectangle as displayed, `(x0, y0, x1, y1)`, for numbers or arrays."""
         match quarter:
             case 0:
                 return u0, v0, u1, v1

@@ -1,14 +1,15 @@
-"""Furniture: running headers, footers, page numbers and margin line numbers, which belong to the page and not the text."""
+"""Furniture: running headers, footers, page numbers, margin line numbers: they belong to the page, not the text."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from .fragments import Fragment, Row
-from .lines import Line
+from .lines import Line, cells
 from .tables import aligned
 
 __all__ = ["margin_numbers", "mark_furniture"]
@@ -94,7 +95,7 @@ def _numbers_page(upright: Sequence[Line], place: int, label: str) -> bool:
 
 
 def margin_numbers(rows: Sequence[Row]) -> list[Fragment]:
-    """The numbers that count the lines of a page in its left margin: consecutive, evenly spaced, set apart from prose."""
+    """The numbers that count the lines of a page in its left margin: evenly spaced, set apart from prose."""
     numbers = [
         (row, row.fragments[0])
         for row in rows
@@ -112,9 +113,9 @@ def margin_numbers(rows: Sequence[Row]) -> list[Fragment]:
     inside = [row for row in rows if first <= row.baseline <= last]
     own = {id(part) for _, part in numbers}
     others = [part for row in inside for part in row.fragments if id(part) not in own]
-    steps = [b[0].baseline - a[0].baseline for a, b in zip(numbers, numbers[1:], strict=False)]
+    steps = [b[0].baseline - a[0].baseline for a, b in pairwise(numbers)]
     even = max(steps) <= 1.3 * min(steps)
     apart = all(part.u0 > right for part in others)
     prose = sum(part.letters for part in others) > sum(part.digits for part in others) * 3
-    tabular = sum(len(row.fragments) > 3 for row in inside) > 0.3 * len(inside)
+    tabular = sum(len(cells(row.fragments)) > 3 for row in inside) > 0.3 * len(inside)
     return [part for _, part in numbers] if even and apart and prose and not tabular else []

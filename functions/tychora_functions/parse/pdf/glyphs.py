@@ -47,22 +47,26 @@ class Glyphs:
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Glyphs:
         """The glyphs that `kept` names."""
-        arrays = (self.codes, self.u0, self.u1, self.baseline, self.style)
-        return Glyphs(self.frame, self.styles, *(array[kept] for array in arrays))
+        return Glyphs(
+            self.frame,
+            self.styles,
+            self.codes[kept],
+            self.u0[kept],
+            self.u1[kept],
+            self.baseline[kept],
+            self.style[kept],
+        )
 
     def anchors(self) -> tuple[Floats, Floats]:
-        """One displayed point per glyph, in the middle of its small letters: a box holds the glyph whose anchor it holds."""
-        u = (self.u0 + self.u1) / 2
-        v = self.baseline - ANCHOR * self.size
+        """One displayed point per glyph, inside its small letters: a box holds the glyph whose anchor it holds."""
+        u = (self.u0 + self.u1) / np.float32(2)
+        v = self.baseline - np.float32(ANCHOR) * self.size
         quarter = np.array([style.quarter for style in self.styles])[self.style]
         x, y = u.copy(), v.copy()
         for turned in (1, 2, 3):
             mask = quarter == turned
             if mask.any():
-                v_down, u_along = v[mask], u[mask]
-                rectangle = self.frame.rectangle
-                points = np.array([rectangle(a, b, a, b, turned)[:2] for a, b in zip(u_along, v_down, strict=True)])
-                x[mask], y[mask] = points[:, 0], points[:, 1]
+                x[mask], y[mask], _, _ = self.frame.rectangle(u[mask], v[mask], u[mask], v[mask], turned)
         return x, y
 
 
@@ -148,7 +152,7 @@ def _kept(glyphs: Glyphs, objects: npt.NDArray[np.uintp]) -> npt.NDArray[np.bool
 
 
 def _divide_ligatures(glyphs: Glyphs, objects: npt.NDArray[np.uintp]) -> None:
-    """pdfium spells a ligature out and gives every letter the whole box: share it out, so that each has its own place."""
+    """pdfium spells a ligature out and gives every letter the whole box: share it out, a place for each."""
     same = (
         (objects[1:] == objects[:-1])
         & (glyphs.u0[1:] == glyphs.u0[:-1])

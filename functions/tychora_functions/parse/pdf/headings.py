@@ -38,9 +38,7 @@ def body_size(pages: Sequence[Sequence[Block]]) -> float:
     return weights.most_common(1)[0][0] if weights else 10.0
 
 
-def heading_levels(
-    pages: Sequence[Sequence[Block]], outline: dict[int, list[tuple[int, str]]]
-) -> list[dict[int, int]]:
+def heading_levels(pages: Sequence[Sequence[Block]], outline: dict[int, list[tuple[int, str]]]) -> list[dict[int, int]]:
     """For each page, the level of those of its blocks (by index) that are headings.
 
     The depth in the outline is the level of a heading that it names. Others get the level of the named headings of
@@ -60,9 +58,7 @@ def heading_levels(
     for face in faces:
         levels[face] = depths[face] if face in depths else min(DEEPEST, deepest + 1)
         deepest = max(deepest, levels[face]) if face in depths or not depths else deepest
-    return [
-        {c.index: min(DEEPEST, c.depth if c.depth is not None else levels[c.face]) for c in page} for page in found
-    ]
+    return [{c.index: min(DEEPEST, c.depth if c.depth is not None else levels[c.face]) for c in page} for page in found]
 
 
 def _candidates(
@@ -78,9 +74,9 @@ def _candidates(
         if first.furniture or first.unseen or len(block.text) > MOST_CHARACTERS or len(block.lines) > MOST_LINES:
             continue
         face = (round(block.size * 2) / 2, block.bold)
-        depth = titles.pop(_key(block.text), None)
-        if depth is not None or _stands_out(block, body, most_is_bold):
-            found.append(_Candidate(index, face, depth))
+        key = _key(block.text)
+        if key in titles or _stands_out(block, body, most_is_bold):
+            found.append(_Candidate(index, face, titles.pop(key, None)))
     return found
 
 
@@ -92,7 +88,8 @@ def _key(text: str) -> str:
 def _stands_out(block: Block, body: float, most_is_bold: bool) -> bool:
     text = " ".join(block.text.split())
     letters = sum(map(str.isalpha, text))
-    if block.kind == "table_row" or block.lines[0].quarter != 0 or letters < 2 or 2 * letters < len(text.replace(" ", "")):
+    mostly_letters = letters >= 2 and 2 * letters >= len(text.replace(" ", ""))
+    if block.kind == "table_row" or block.lines[0].quarter != 0 or not mostly_letters:
         return False
     if is_contents_entry(text) or text.endswith((",", ";", "-")) or (text.endswith(".") and len(text.split()) > 6):
         return False

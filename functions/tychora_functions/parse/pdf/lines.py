@@ -19,7 +19,7 @@ CELL_GAP = 0.9
 """Gap, in font sizes, that divides two cells of a table row."""
 
 
-ROUNDS = 4
+ROUNDS = 10
 """How often lines that hold each other's glyphs are put together again."""
 
 
@@ -144,9 +144,7 @@ def lines_of(page: int, glyphs: Glyphs, regions: Sequence[Sequence[Row]]) -> lis
     return [[of_row[id(row)] for row in region if id(row) in of_row] for region in regions]
 
 
-def _move_intruders(
-    rows: Sequence[Row], lines: Sequence[Line], glyphs: Glyphs, anchors: tuple[Floats, Floats]
-) -> bool:
+def _move_intruders(rows: Sequence[Row], lines: Sequence[Line], glyphs: Glyphs, anchors: tuple[Floats, Floats]) -> bool:
     """Narrows the bands that hold anchors of other lines; fragments that they still hold change their row."""
     owners = np.full(len(glyphs), -1, np.int32)
     for number, row in enumerate(rows):

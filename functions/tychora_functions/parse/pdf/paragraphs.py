@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import Literal
 
@@ -21,6 +22,9 @@ INDENT = 0.8
 
 WIDE_STEP = 1.18
 """Line distance, in multiples of the region's usual one, that parts paragraphs."""
+
+WIDEST_STEP = 2.6
+"""Line distance, in font sizes, that always parts paragraphs: beyond double spacing."""
 
 SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "”", "؟")
 
@@ -75,9 +79,7 @@ def _body(lines: Sequence[Line]) -> list[Block]:
 def _prose(lines: Sequence[Line]) -> list[Block]:
     if not lines:
         return []
-    steps = [b.baseline - a.baseline for a, b in zip(lines, lines[1:], strict=False)]
-    usual = [step for step, line in zip(steps, lines, strict=False) if 0 < step < 1.9 * line.size]
-    pitch = median(usual) if usual else 1.3 * lines[0].size
+    pitch = _pitch(lines)
     left, right = min(line.u0 for line in lines), max(line.u1 for line in lines)
     found = [_opened(lines[0])]
     for line in lines[1:]:
@@ -86,6 +88,18 @@ def _prose(lines: Sequence[Line]) -> list[Block]:
         else:
             found[-1].lines.append(line)
     return found
+
+
+def _pitch(lines: Sequence[Line]) -> float:
+    """The usual distance of lines; a wide one counts only where nearly all lines keep it, as in a typescript."""
+    steps = [b.baseline - a.baseline for a, b in pairwise(lines)]
+    wide = [step for step, line in zip(steps, lines, strict=False) if 0 < step < WIDEST_STEP * line.size]
+    if len(wide) >= 6:
+        middle = median(wide)
+        if sum(abs(step - middle) < 0.05 * middle for step in wide) >= 0.7 * len(steps):
+            return middle
+    usual = [step for step, line in zip(steps, lines, strict=False) if 0 < step < 1.9 * line.size]
+    return median(usual) if usual else 1.3 * lines[0].size
 
 
 def _opened(line: Line) -> Block:
@@ -97,7 +111,7 @@ def _parts(block: Sequence[Line], line: Line, pitch: float, left: float, right: 
     above = block[-1]
     step = line.baseline - above.baseline
     size = max(line.size, above.size)
-    if not -0.2 * size <= step <= max(WIDE_STEP * pitch, 1.05 * size) or step > 2.2 * size:
+    if not -0.2 * size <= step <= max(WIDE_STEP * pitch, 1.05 * size) or step > WIDEST_STEP * size:
         return True
     if abs(line.size - above.size) > 0.08 * size or line.unseen != above.unseen:
         return True

@@ -110,7 +110,7 @@ class StyleReader:
         return self._bold[key]
 
     def _fill(self, text_object: Any) -> tuple[int, int]:
-        """The darkest of red, green and blue, and the alpha, 0 to 255; black and opaque where there is no such colour."""
+        """The least of red, green and blue, and the alpha, 0 to 255; opaque black where there is no such colour."""
         import pypdfium2.raw as pdfium
 
         red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .lines import Cell, Line
-from .lists import marker, section_number
+from .lists import is_contents_entry, marker, section_number
 
 __all__ = ["Table", "aligned", "tables"]
 
@@ -39,7 +39,9 @@ def tables(lines: Sequence[Line]) -> list[Table]:
     found: list[Table] = []
     index = 0
     while index < len(lines):
-        table = _from(lines, index) if len(_columns(lines[index])) >= 2 else None
+        line = lines[index]
+        begins = len(_columns(line)) >= 2 and not is_contents_entry(line.text)
+        table = _from(lines, index) if begins else None
         if table is not None:
             found.append(table)
         index = table.last if table is not None else index + 1
@@ -73,7 +75,8 @@ def _from(lines: Sequence[Line], first: int) -> Table | None:
         line, above = lines[index], lines[index - 1]
         step = line.baseline - above.baseline
         pitch = HEADER_PITCH if index == first + 1 and above.bold and not line.bold else ROW_PITCH
-        if not 0 < step <= pitch * line.size or line.unseen != above.unseen:
+        apart = not 0 < step <= pitch * line.size or line.unseen != above.unseen
+        if apart or is_contents_entry(line.text):
             break
         if _continues(line, recent[-1], step) and index - starts[-1] < MOST_LINES:
             pass
