@@ -35,6 +35,8 @@ def main() -> None:
 def filled(scratch: Path, chunks: int) -> Path:
     """A workspace of about so many chunks of 1.5 KB: documents of 20 sections."""
     folder, workspace = scratch / f"files-{chunks}", scratch / f"workspace-{chunks}"
+    if workspace.exists():
+        return workspace
     for number in range(chunks // 20):
         chance = random.Random(number)
         place = folder / f"part{number // 500:03}"

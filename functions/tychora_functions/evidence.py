@@ -93,7 +93,7 @@ def _units(snapshot: Snapshot, digits: str) -> Iterator[tuple[int, str, int, int
         if units is None:
             continue
         stored = units.column("unit_prefix").cast(pa.binary())
-        hits = units.filter(pc.starts_with(stored, pattern=prefix))  # type: ignore[call-overload]
+        hits = units.filter(pc.starts_with(stored, pattern=prefix))
         for hit in hits.to_pylist():
             if not snapshot.everything.rows[ordinal][hit["row"]]:
                 continue

@@ -79,7 +79,9 @@ def pdf(*pages: str) -> bytes:
 LIBRARY = {
     "handbook.md": HANDBOOK.encode(),
     "notes/log.txt": "Erste Zeile über den Pegel.\r\nDie Schleuse blieb am Montag geschlossen.\r\n".encode("cp1252"),
-    "notes/page.html": b"<html><body><h1>Dredging</h1><p>The contract &amp; its annex run to 2031.</p></body></html>",
+    "notes/page.html": b"<html><body><h1>Dredging</h1><p>The contract &amp; its annex run to 2031.</p>"
+    b"<p>It costs 5 &lt; 6.</p><table><tr><th>berth</th><th>fee</th></tr><tr><td>North &amp; east</td><td>41</td></tr>"
+    b"</table></body></html>",
     "data/berths.csv": b"berth,depth\nNQ-1,7.5\nNQ-2,9.0\n",
     "data/tariff.json": b'{"tariff": {"name": "Winter \\u0022special\\u0022 tariff", "since": "2024-11-01"}}',
     "code/quay.py": b'"""Quays."""\n\n\ndef free_berths(quay):\n    """The berths of a quay that nobody holds."""\n'

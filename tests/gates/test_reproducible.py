@@ -58,7 +58,7 @@ def test_s1_fresh_builds_agree(tmp_path: Path, seed: int, publish_chunks: int) -
     builds = []
     for number, circumstance in enumerate(CIRCUMSTANCES):
         chance.shuffle(files)
-        folder = tmp_path / "deep" * number / f"place{number}"
+        folder = tmp_path.joinpath(*["deep"] * number, f"place{number}")
         folder.mkdir(parents=True)
         builds.append(build(folder, files, circumstance, publish_chunks))
     first = builds[0]

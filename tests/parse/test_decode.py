@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS
 from tychora_functions.parse import plain
@@ -37,6 +37,7 @@ def test_an_undeclared_encoding_is_inferred_and_said_so(encoding: str, text: str
     assert encoding in decoded.warnings[0]
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=60), st.sampled_from(sorted(BOMS)))
 def test_a_byte_order_mark_decides_and_is_no_text(text: str, encoding: str) -> None:
     data = BOMS[encoding] + text.encode(encoding, "ignore")
@@ -92,6 +93,7 @@ def test_what_is_no_text_is_refused_with_a_reason_and_a_next_step(data: bytes, e
     assert caught.value.next_step
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_exact_text_or_a_typed_error(data: bytes) -> None:
     try:
@@ -110,6 +112,7 @@ ENCODINGS = ["utf-8", "utf-16-le", "utf-16-be", "utf-32-be", "cp1252", "gb18030"
 LINES = st.lists(st.sampled_from(["a", "größe 😀", "第一条", "cafe\u0301", "\x0b\x0c\x85\u2028", " ", ""]), max_size=40)
 
 
+@settings(max_examples=40, deadline=None)
 @given(LINES, st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=40, max_size=40), st.sampled_from(ENCODINGS))
 def test_the_map_goes_from_characters_to_bytes_and_lines_and_back(
     lines: list[str], ends: list[str], encoding: str
@@ -157,6 +160,7 @@ def test_a_locator_of_another_file_is_refused() -> None:
         read_at(b"", locator.model_copy(update={"bytes": None}))
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(alphabet="ab .\r\n\u0301。", max_size=300), st.integers(5, 60))
 def test_splitting_keeps_every_character_within_the_limit(text: str, limit: int) -> None:
     parts = split(text, 0, len(text), limit)

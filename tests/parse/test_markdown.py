@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS, reads_back, tiles
 from tychora_functions.parse import markdown
@@ -35,6 +35,7 @@ def parse(text: str) -> Document:
     return document
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(BLOCKS), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
 def test_units_tile_the_file_and_read_back(blocks: list[str], line_end: str, mark: bool) -> None:
     data = "\n\n".join(blocks).replace("\n", line_end).encode("utf-8-sig" if mark else "utf-8")
@@ -43,6 +44,7 @@ def test_units_tile_the_file_and_read_back(blocks: list[str], line_end: str, mar
     reads_back(data, document, markdown.read_at)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text(alphabet="#-*+>|`~=:[]()<!1.\n\r\t \\a中\u0301", max_size=120))
 def test_any_punctuation_tiles(text: str) -> None:
     data = text.encode()
@@ -85,9 +87,7 @@ def test_an_item_with_what_is_nested_in_it_is_one_unit_and_a_long_one_several() 
 
 def test_a_small_table_is_one_unit_and_a_large_one_rows_that_know_their_header() -> None:
     small = "| name | age |\n|---|---|\n| Ann | 7 |\n"
-    assert [(unit.kind, unit.attributes) for unit in parse(small).units] == [
-        ("table", {"header": "| name | age |"})
-    ]
+    assert [(unit.kind, unit.attributes) for unit in parse(small).units] == [("table", {"header": "| name | age |"})]
     large = parse(small + "| Bob | 8 |\n" * 30).units
     assert (large[0].kind, large[0].text) == ("table_row", "| name | age |\n|---|---|")
     assert large[0].attributes["role"] == "header"

@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS, reads_back, tiles
 from tychora_functions.parse import plain
 
-PIECES = ["log entry one", "größe 😀 第一条。", "cafe\u0301 au lait", "Title", "=====", "  indented", "\x0c", "\u2028x", "", ""]
+PIECES = [
+    "log entry one",
+    "größe 😀 第一条。",
+    "cafe\u0301 au lait",
+    "Title",
+    "=====",
+    "  indented",
+    "\x0c",
+    "\u2028x",
+    "",
+    "",
+]
 PREFIXES = {"utf-8": b"", "utf-8-sig": b"", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "cp1252": b""}
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["\n", "\r\n", "\r"])), max_size=30),
     st.sampled_from(sorted(PREFIXES)),
@@ -58,7 +70,9 @@ def test_one_endless_line_is_divided_at_sentences() -> None:
 
 
 def test_underlined_titles_are_headings_by_order_of_style() -> None:
-    text = "Guide\n=====\n\nIntro.\n\nPart\n----\nRight below.\n\n=====\n Big\n=====\n\nA  B\n-- --\n1  2\n\nNo line\n--\n"
+    text = (
+        "Guide\n=====\n\nIntro.\n\nPart\n----\nRight below.\n\n=====\n Big\n=====\n\nA  B\n-- --\n1  2\n\nNo line\n--\n"
+    )
     document = plain.parse(text.encode(), "guide.rst")
     headings = [(unit.level, unit.text, unit.heading_path) for unit in document.units if unit.kind == "heading"]
     assert headings == [

@@ -6,15 +6,16 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS, reads_back, tiles
 from tychora_functions.parse import tabular
 from tychora_functions.parse.tabular import fields
 
-CELLS = st.text(alphabet="ab1,;\"\n é中", max_size=6)
+CELLS = st.text(alphabet='ab1,;"\n é中', max_size=6)
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.lists(CELLS, min_size=2, max_size=4), min_size=1, max_size=8),
     st.sampled_from(",;\t|"),
@@ -29,6 +30,7 @@ def test_units_tile_the_file_and_read_back(rows: list[list[str]], delimiter: str
     reads_back(data, document, tabular.read_at)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(CELLS, min_size=1, max_size=5), st.sampled_from(",;\t|"))
 def test_fields_are_what_a_csv_writer_wrote(row: list[str], delimiter: str) -> None:
     held = io.StringIO()

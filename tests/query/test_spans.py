@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tychora_functions.query.question import Question
-from tychora_functions.query.spans import matched
+from tychora_functions.query.spans import Marker
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from tychora_functions.query.spans import matched
     ],
 )
 def test_words_identifiers_and_runs_are_marked(text: str, question: str, marked: list[str]) -> None:
-    found = [text[start:end] for start, end in matched(text, Question(question))]
+    found = [text[start:end] for start, end in Marker(Question(question)).matched(text)]
     assert [part for part in found if part in marked] == marked
     assert all(any(part in whole or whole in part for whole in marked) for part in found)
 
@@ -33,6 +33,6 @@ def test_words_identifiers_and_runs_are_marked(text: str, question: str, marked:
 @given(st.text(max_size=200), st.text(max_size=40))
 def test_spans_rise_and_lie_in_any_text(text: str, question: str) -> None:
     end = 0
-    for start, stop in matched(text, Question(question)):
+    for start, stop in Marker(Question(question)).matched(text):
         assert end <= start < stop <= len(text)
         end = stop

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from pydantic import ValidationError
 from tychora_functions.progress import Progress
@@ -31,6 +31,9 @@ from tychora_schemas.requests import Channel, Fusion, QueryRequest
 from tychora_schemas.result import Citation, QueryResult
 from tychora_schemas.settings import ResolvedSettings, resolve_settings
 
+if TYPE_CHECKING:
+    from tychora_format.workspace import Workspace
+
 __all__ = ["Client", "Filters", "Paths", "Watcher"]
 
 Paths = str | Path | Sequence[str | Path]
@@ -49,7 +52,7 @@ class Client:
         self.url = _place(workspace)
         self.flags = flags
         self._opening = threading.Lock()
-        self._opened: Any = None
+        self._opened: Workspace | None = None
 
     @classmethod
     def create(
@@ -77,8 +80,8 @@ class Client:
             self._opened = None
 
     @property
-    def workspace(self) -> Any:
-        """The opened `tychora_format.workspace.Workspace`. Raises NotFound where there is none."""
+    def workspace(self) -> Workspace:
+        """The bundle, opened. Raises NotFound where there is none."""
         with self._opening:
             if self._opened is None:
                 from tychora_format.workspace import Workspace

@@ -124,7 +124,7 @@ _known: dict[str, tuple[str, ...]] = {}
 
 
 def _remember(word: str) -> tuple[str, ...]:
-    analysed = tuple(_clip(term) for term in _word_terms(word))
+    analysed = tuple(_clip(term) for term in _word_terms(word) if term)
     if len(word) <= LONGEST_TERM:
         if len(_known) >= CACHED_WORDS:
             _known.clear()

@@ -45,10 +45,11 @@ class _Found:
 
 
 _FILE_TYPES = (
-    "py pyi ipynb js mjs cjs ts tsx jsx java kt go rs c h cc cpp hpp cs rb php swift scala sh ps1 bat sql r jl lua pl "
-    "md rst txt tex pdf doc docx odt rtf xls xlsx ods csv tsv ppt pptx odp html htm xml xsd json jsonl yaml yml toml "
-    "ini cfg conf lock log eml msg zip tar gz bz2 xz 7z parquet arrow png jpg jpeg gif svg tif tiff webp exe dll so"
-).split()
+    "py|pyi|ipynb|js|mjs|cjs|ts|tsx|jsx|java|kt|go|rs|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|sh|ps1|bat|sql|r|jl"
+    "|lua|pl|md|rst|txt|tex|pdf|doc|docx|odt|rtf|xls|xlsx|ods|csv|tsv|ppt|pptx|odp|html|htm|xml|xsd|json|jsonl"
+    "|yaml|yml|toml|ini|cfg|conf|lock|log|eml|msg|zip|tar|gz|bz2|xz|7z|parquet|arrow|png|jpg|jpeg|gif|svg|tif"
+    "|tiff|webp|exe|dll|so"
+)
 
 _SERIES = "form|rfc|pep|iso|iec|din|ieee|ansi|directive|regulation|public law|executive order"
 _NUMBERED = (
@@ -59,20 +60,25 @@ _SAME_WORD = {"art.": "article", "artikel": "article", "fig.": "figure", "abb.":
 _LAWS = frozenset({"article", "rule"})
 _NUMBER = r"[0-9]+[a-z]?(?:[.\-][0-9]+[a-z]?)*"
 _PARAGRAPHS = r"(?:\([0-9a-z]{1,5}\))"
-_SPACED_PARAGRAPHS = rf"(?:\ ?{_PARAGRAPHS})"
+_PLACE = rf"{_NUMBER}(?:\ ?{_PARAGRAPHS}){{,8}}"
 _NAME = r"[^\W\d]\w*"
 
 _KINDS = {
     "advisory": r"(?i:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|CWE-\d+)",
-    "regulation": rf"(?i:\d+\ (?:CFR|U\.?S\.?C\.?)\ (?P<part>part\ )?(?:§+\ ?)?(?P<law>{_NUMBER}{_SPACED_PARAGRAPHS}{{,8}}))",
-    "section": rf"(?i:(?:§+\ ?|(?:section|sec\.)\ )(?P<place>{_NUMBER}{_SPACED_PARAGRAPHS}{{,8}}))",
+    "regulation": rf"(?i:\d+\ (?:CFR|U\.?S\.?C\.?)\ (?P<part>part\ )?(?:§+\ ?)?(?P<law>{_PLACE}))",
+    "section": rf"(?i:(?:§+\ ?|(?:section|sec\.)\ )(?P<place>{_PLACE}))",
     "paragraph": rf"(?i:{_NUMBER}{_PARAGRAPHS}{{1,8}}|{_PARAGRAPHS}{{2,8}})",
     "series": rf"(?i:(?P<body>{_SERIES})\ (?:no\.?\ )?(?P<serial>\d\w*(?:[.\-/]\w+)*))",
-    "numbered": rf"(?i:(?P<kept>{_NUMBERED})\ (?P<position>(?:{_NUMBER}|(?-i:[IVXLC]+)){_PARAGRAPHS}{{,8}}))(?![\-./]\w)",
+    "numbered": (
+        rf"(?i:(?P<kept>{_NUMBERED})\ (?P<position>(?:{_NUMBER}|(?-i:[IVXLC]+)){_PARAGRAPHS}{{,8}}))(?![\-./]\w)"
+    ),
     "language": r"[Cc]\+\+(?:\d\d)?|[CFJcfj]\#|(?:ASP)?\.(?:[A-Z]\w+|net)",
     "package": r"@[\w.\-]+/[\w.\-]*\w",
-    "file": rf"(?i:(?:\w[\w.\-]*[/\\])*\w[\w\-]*(?:\.[\w\-]+)*\.(?:{'|'.join(_FILE_TYPES)}))",
-    "version": r"(?i:v?\d+(?:\.\d+){2,}(?:[\-.+]?(?:a|b|rc|alpha|beta|dev|post|pre)\.?\d*)?|v\d+(?:\.\d+)*)(?![\-./]\w)",
+    "file": rf"(?i:(?:\w[\w.\-]*[/\\])*\w[\w\-]*(?:\.[\w\-]+)*\.(?:{_FILE_TYPES}))",
+    "version": (
+        r"(?i:v?\d+(?:\.\d+){2,}(?:[\-.+]?(?:a|b|rc|alpha|beta|dev|post|pre)\.?\d*)?|v\d+(?:\.\d+)*)"
+        r"(?![\-./]\w)"
+    ),
     "symbol": rf"{_NAME}\w(?:(?:\.|::|\#|->){_NAME})+(?:\(\))?|{_NAME}\(\)",
     "number": r"(?:\w+[\-./])+\w+",
     "word": r"(?=\w*?(?:_|\d[^\W\d_]|[^\W\d_]\d|[a-z][A-Z]))\w+",

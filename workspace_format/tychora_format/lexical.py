@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from tychora_schemas.errors import BudgetExceeded, CorruptWorkspace
+from tychora_schemas.errors import BudgetExceeded
 
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.analysis import terms as index_terms
@@ -31,6 +31,7 @@ from tychora_format.lexical_view import (
     LexicalPart,
     complete,
     describe,
+    discard,
     forget_old,
     make,
     mask_digest,
@@ -129,18 +130,20 @@ def open_view(directory: Path, parts: Sequence[LexicalPart], alive: Sequence[Ali
     place = directory / sha256(json.dumps(identity).encode()).hexdigest()[:32]
     if not chosen:
         return View(None, parts, [])
-    for _ in range(3):
-        if not complete(place, [described[n] for n in chosen]):
-            make(place, [parts[n] for n in chosen], [described[n] for n in chosen], [masks[n] for n in chosen])
-            forget_old(directory, keep=place)
-        with naming_damage(parts):
+    with naming_damage(parts):
+        for attempts_left in (2, 1, 0):
+            if not complete(place, [described[n] for n in chosen]):
+                make(place, [parts[n] for n in chosen], [described[n] for n in chosen], [masks[n] for n in chosen])
+                forget_old(directory, keep=place)
             try:
                 os.utime(place)
                 return View(place, parts, chosen)
             except (OSError, ValueError):
-                if place.exists():
+                # Forgotten by another process meanwhile, or damaged in the cache: the parts make it anew.
+                if not attempts_left:
                     raise
-    raise CorruptWorkspace(f"the lexical view {place} disappears while it is opened", next_step="clear the cache")
+                discard(place)
+    raise AssertionError("unreachable")
 
 
 class View:
@@ -202,7 +205,7 @@ class View:
 
     def document_frequency(self, term: str, field: Field = "body") -> int:
         """How many rows hold the term, those that are not alive included (as BM25 counts them)."""
-        return int(self._searcher.doc_freq(field, term)) if self._searcher else 0
+        return int(self._searcher.doc_freq(field, _encodable(term))) if self._searcher else 0
 
     def idf(self, term: str, field: Field = "body") -> float:
         """Inverse document frequency as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5))."""
@@ -214,7 +217,7 @@ class View:
         import tantivy
 
         option = "basic" if field == "identifier" else "freq"
-        query = tantivy.Query.term_query(self._schema, field, term, index_option=option)
+        query = tantivy.Query.term_query(self._schema, field, _encodable(term), index_option=option)
         return tantivy.Occur.Should, query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
     def _best(self, clauses: Sequence[tuple[Any, Any]], limit: int) -> list[tuple[float, int, int]]:
@@ -223,9 +226,14 @@ class View:
         import tantivy
 
         with naming_damage(self._parts):
+            limit = min(limit, self.rows)
             found = self._searcher.search(tantivy.Query.boolean_query(list(clauses)), limit, count=False).hits
         hits = [(score, self._chosen[address.segment_ord], address.doc) for score, address in found]
         return sorted(hits, key=lambda hit: (-hit[0], hit[1], hit[2]))
+
+
+def _encodable(term: str) -> str:
+    return term.encode("utf-8", "replace").decode()
 
 
 def _schema() -> Any:
@@ -247,8 +255,6 @@ def _tantivy_document(document: LexicalDocument, key: int) -> Any:
     made.add_text("body", " ".join([*title, *index_terms(document.text)]))
     made.add_text("title", " ".join(title))
     for form in document.identifiers:
-        made.add_text("identifier", form)
+        made.add_text("identifier", _encodable(form))
     made.add_unsigned("key", key)
     return made
-
-

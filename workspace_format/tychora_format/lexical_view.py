@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import struct
 import tempfile
@@ -31,6 +32,7 @@ __all__ = [
     "LexicalPart",
     "complete",
     "describe",
+    "discard",
     "forget_old",
     "make",
     "mask_digest",
@@ -41,9 +43,11 @@ DESCRIPTION = "lexical.json"
 """The file beside a batch's component files: segment id, rows, tag, sizes, schema."""
 
 KEPT_VIEWS = 32
+"""Views are made for every state and filter: only so many of those used last stay."""
 
 DELETES_OPSTAMP = 1
 _FOOTER_MAGIC = 1337
+_COMPONENT = re.compile(r"[0-9a-f]{32}\.[a-z]+")
 
 Alive = NDArray[np.bool_]
 """One bool per row of a part: false for a row that must not be found."""
@@ -59,19 +63,29 @@ class LexicalPart:
 
 
 def describe(part: LexicalPart) -> dict[str, Any]:
+    """The part's `lexical.json`. Raises CorruptWorkspace where it is missing, unreadable or of another batch."""
     path = part.directory / DESCRIPTION
     try:
         described: dict[str, Any] = json.loads(path.read_bytes())
         if (described["tag"], described["rows"]) != (part.tag, part.rows):
             raise ValueError("tag or rows differ from the batch's")
-        uuid.UUID(described["segment_id"] or uuid.UUID(int=0).hex)
-        described["files"].items(), described["index"]["schema"]
+        uuid.UUID(described["segment_id"])
+        if not isinstance(described["files"], dict) or not isinstance(described["index"], dict):
+            raise ValueError("it lists no files or no schema")
+        if not all(_COMPONENT.fullmatch(name) and type(size) is int for name, size in described["files"].items()):
+            raise ValueError("it lists what is no component file")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _corrupt(path, error) from error
     return described
 
 
+def mask_digest(mask: Alive | None) -> str | None:
+    """What tells two masks apart in the name of a view."""
+    return None if mask is None else sha256(np.packbits(mask).tobytes()).hexdigest()
+
+
 def complete(place: Path, described: Sequence[dict[str, Any]]) -> bool:
+    """Whether the view is there with every component file in its size."""
     try:
         (place / "meta.json").stat()
         return all(
@@ -84,6 +98,10 @@ def complete(place: Path, described: Sequence[dict[str, Any]]) -> bool:
 def make(
     place: Path, parts: Sequence[LexicalPart], described: Sequence[dict[str, Any]], masks: Sequence[Alive | None]
 ) -> None:
+    """Make the view in one step: a reader sees all of it or nothing; of several makers one wins, the others rest.
+
+    Raises CorruptWorkspace naming a component file that is missing or has another size.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".view-"))
     try:
@@ -91,7 +109,7 @@ def make(
         for part, segment, mask in zip(parts, described, masks, strict=True):
             for name, size in segment["files"].items():
                 _link(part.directory / name, scratch / name, size)
-            entry = {"segment_id": segment["segment_id"], "max_doc": part.rows, "deletes": None}
+            entry: dict[str, Any] = {"segment_id": segment["segment_id"], "max_doc": part.rows, "deletes": None}
             if mask is not None:
                 dead = part.rows - int(np.count_nonzero(mask))
                 entry["deletes"] = {"num_deleted_docs": dead, "opstamp": DELETES_OPSTAMP}
@@ -101,11 +119,29 @@ def make(
         meta = {**described[0]["index"], "segments": segments, "opstamp": DELETES_OPSTAMP}
         (scratch / "meta.json").write_text(json.dumps(meta), "utf-8")
         with suppress(OSError):
-            shutil.rmtree(place)
-        with suppress(OSError):
             scratch.rename(place)
+        if not complete(place, described):
+            discard(place)
+            with suppress(OSError):
+                scratch.rename(place)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def discard(place: Path) -> None:
+    """Remove a view that is of no use, so that it is never seen half there."""
+    aside = Path(tempfile.mkdtemp(dir=place.parent, prefix=".gone-"))
+    with suppress(OSError):
+        place.rename(aside / place.name)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def forget_old(directory: Path, keep: Path) -> None:
+    """Remove the views used longest ago. Whoever has one of them open goes on reading it (or keeps it, on Windows)."""
+    with suppress(OSError):
+        views = [path for path in directory.iterdir() if path != keep and (path / "meta.json").exists()]
+        for path in sorted(views, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_VIEWS - 1 :]:
+            discard(path)
 
 
 def _link(source: Path, target: Path, size: int) -> None:
@@ -132,31 +168,23 @@ def _alive_bit_set(alive: Alive) -> bytes:
     return body + footer + struct.pack("<II", len(footer), _FOOTER_MAGIC)
 
 
-def mask_digest(mask: Alive | None) -> str | None:
-    return None if mask is None else sha256(np.packbits(mask).tobytes()).hexdigest()
-
-
-def forget_old(directory: Path, keep: Path) -> None:
-    """Views are made for every state and filter: only those used last stay. One that is open elsewhere stays readable
-    there as long as it is open."""
-    with suppress(OSError):
-        views = [path for path in directory.iterdir() if path != keep and (path / "meta.json").exists()]
-        for path in sorted(views, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_VIEWS - 1 :]:
-            shutil.rmtree(path, ignore_errors=True)
-
-
 @contextmanager
 def naming_damage(parts: Sequence[LexicalPart]) -> Iterator[None]:
-    """What goes wrong inside Tantivy (a panic is no `Exception`) is told by the name of the damaged file, if one is."""
+    """What goes wrong inside Tantivy is told as CorruptWorkspace with the name of the damaged file, if one is.
+
+    A panic of Tantivy's is no `Exception` in Python: it never leaves here as it is.
+    """
     try:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException:
+    except BaseException as error:
         for part in parts:
             for name in describe(part)["files"]:
                 _check(part.directory / name)
-        raise
+        if isinstance(error, Exception):
+            raise
+        raise CorruptWorkspace(f"the lexical view cannot be read: {error}", next_step="clear the cache") from error
 
 
 def _check(path: Path) -> None:

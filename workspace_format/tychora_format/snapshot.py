@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from tychora_schemas.identity import content_sha256, digest, merkle_root
+from tychora_schemas.identity import digest, merkle_root
 
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
@@ -62,18 +62,8 @@ class Scope:
         """The lexical index over exactly the rows in scope."""
         batches = self.snapshot.batches
         chosen = [number for number, batch in enumerate(batches) if batch.rows]
-        alive = [None if self.rows[number].all() else self.rows[number] for number in chosen]
-        key = digest(
-            "view-v1",
-            {
-                "batches": [batches[number].id for number in chosen],
-                "alive": [
-                    None if mask is None else content_sha256(np.packbits(mask).tobytes()) for mask in alive
-                ],
-            },
-        ).hex()
-        directory = self.snapshot.cache.directory / "views" / key[:32]
-        return open_view(directory, [batches[number].lexical() for number in chosen], alive)
+        parts = [batches[number].lexical() for number in chosen]
+        return open_view(self.snapshot.cache.directory / "views", parts, [self.rows[number] for number in chosen])
 
 
 class Snapshot:

@@ -71,6 +71,7 @@ _COMMON_LEADS = {
 }
 """Per East Asian encoding the lead bytes of punctuation, kana and its first plane of frequent characters."""
 
+_CONTROLS = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]+")
 _SAMPLE = 100_000
 _STRANGE, _TOO_STRANGE = 0.05, 0.3
 _APOSTROPHES = "’‘ʼ´·‑–—…"
@@ -128,13 +129,11 @@ def _wide(data: bytes) -> Decoded:
     readings = []
     for encoding in _WIDE:
         text = _exact(data, encoding)
-        if text and not _control_share(text) and _assigned(text):
+        if text and not _controls(text) and _assigned(text):
             readings.append((sum(map(text.count, _ASCII)), encoding, text))
     if readings and (best := max(readings))[0] and not _narrow(data):
         _, encoding, text = best
-        return Decoded(
-            text, encoding, warnings=(f"No byte order mark: read as {encoding}, which is inferred.",)
-        )
+        return Decoded(text, encoding, warnings=(f"No byte order mark: read as {encoding}, which is inferred.",))
     raise MalformedContent(
         f"The content is binary: a NUL byte at {data.index(0)}, and no reading as UTF-16 or UTF-32.",
         next_step="Leave the file out, or convert it to UTF-8 text.",
@@ -160,7 +159,7 @@ def _declared(data: bytes) -> Decoded | None:
                 continue
             for encoding in (_SUPERSETS.get(name, name), name):
                 text = _exact(data, encoding)
-                if text is not None and _control_share(text) == 0.0:
+                if text is not None and not _controls(text):
                     return Decoded(text, encoding)
     return None
 
@@ -170,7 +169,7 @@ def _inferred(data: bytes) -> Decoded:
     for (strangeness, mess, *_), encoding in sorted(_ranked(_sample(data))):
         text = _exact(data, encoding)
         doubtful = strangeness > (_TOO_STRANGE if mess < 1.0 else _STRANGE)
-        if text is not None and not doubtful and _control_share(text) < 0.001:
+        if text is not None and not doubtful and not _controls(text):
             warning = f"Not UTF-8, and no other encoding declared: read as {encoding}, which is inferred."
             return Decoded(text, encoding, warnings=(warning,))
     failure = _failure(data, "utf-8", 0)
@@ -241,15 +240,14 @@ def _exact(data: bytes, encoding: str) -> str | None:
         return None
 
 
-def _control_share(text: str) -> float:
-    """The share of control characters other than blanks, backspace and escape (terminal logs hold those)."""
-    control = sum(len(run) for run in re.findall(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]+", text))
-    return control / (len(text) or 1)
+def _controls(text: str) -> int:
+    """How many control characters there are but blanks, backspace and escape (logs of terminals hold those)."""
+    return sum(len(run) for run in _CONTROLS.findall(text))
 
 
 def _refuse_binary(text: str) -> None:
     nul = text.find("\0")
-    if nul >= 0 or _control_share(text) > 0.01:
+    if nul >= 0 or _controls(text) > max(3, 0.01 * len(text)):
         what = f"a NUL character at {nul}" if nul >= 0 else "too many control characters"
         raise MalformedContent(
             f"The content is binary, not text: {what}.",

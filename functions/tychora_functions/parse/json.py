@@ -126,9 +126,9 @@ def _records(decoded: Decoded, root: Node) -> list[Unit]:
     runs = list(_runs(_pieces(text, root)))
     for index, run in enumerate(runs):
         last = index + 1 == len(runs)
-        end = len(text) if last else _CLOSING.match(text, run.end).end()  # type: ignore[union-attr]
+        end = len(text) if last else _past(_CLOSING, text, run.end)
         path = run.first.path if run.first is run.last else f"{run.first.path}..{run.last.path}"
-        encoded = _ENCODED_DATA.fullmatch(text, run.start + len(_KEY.match(text, run.start)[0]), run.end)  # type: ignore[index]
+        encoded = _ENCODED_DATA.fullmatch(text, _past(_KEY, text, run.start), run.end)
         tiler.add(
             "record",
             start,
@@ -141,6 +141,11 @@ def _records(decoded: Decoded, root: Node) -> list[Unit]:
     if not runs:
         tiler.add("record", 0, len(text))
     return tiler.units
+
+
+def _past(pattern: re.Pattern[str], text: str, start: int) -> int:
+    found = pattern.match(text, start)
+    return found.end() if found else start
 
 
 def _runs(pieces: Iterator[_Piece]) -> Iterator[_Piece]:

@@ -70,9 +70,7 @@ class Columns:
             attributes["spanned"] = "; ".join(held)
         return attributes
 
-    def _place(
-        self, cells: list[Cell[Content]], texts: list[str]
-    ) -> tuple[list[list[int]], list[tuple[int, str]]]:
+    def _place(self, cells: list[Cell[Content]], texts: list[str]) -> tuple[list[list[int]], list[tuple[int, str]]]:
         """The columns of each cell, and the first column and text of each cell that reaches in from above."""
         taken, reaching = self._reaching, {}
         spanned: list[tuple[int, str]] = []

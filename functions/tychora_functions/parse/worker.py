@@ -12,13 +12,17 @@ import signal
 import struct
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
 from tychora_schemas.errors import BudgetExceeded, MalformedContent, TychoraError
 from tychora_schemas.settings import ResolvedSettings
 
-__all__ = ["Answer", "Task", "receive", "send"]
+__all__ = ["READY", "Answer", "Task", "receive", "send"]
+
+READY = "ready"
+"""The first message of a worker: its libraries are loaded, from now on time counts for its task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ def main() -> None:
     if not isinstance(settings, ResolvedSettings):
         return
     limit_memory(settings.settings.parse_memory_megabytes)
+    import_module("tychora_functions.parse.parse")
+    send(answers, READY)
     while isinstance(task := receive(tasks), Task):
         send(answers, answer(task, settings))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tychora_schemas.settings import ResolvedSettings
 
-from tychora_functions.parse.worker import Answer, Task, receive, send
+from tychora_functions.parse.worker import READY, Answer, Task, receive, send
 
 __all__ = ["WorkerPool"]
 
@@ -29,7 +29,7 @@ TICK = 0.2
 """Seconds between two looks at the limits."""
 
 START_SECONDS = 60.0
-"""What a worker may take to load its libraries, on top of the limit for its first file."""
+"""What a worker may take to load its libraries, before the clock of its first file begins."""
 
 
 class _Worker:
@@ -39,6 +39,8 @@ class _Worker:
         self.number = number
         self.task: Task | None = None
         self.deadline = 0.0
+        self.seconds = 0.0
+        self.ready = False
         self.done = 0
         self.ended_because: str | None = None
         environment = {
@@ -72,9 +74,15 @@ class _Worker:
 
     def give(self, task: Task, seconds: float) -> None:
         self.task = task
-        self.deadline = time.monotonic() + seconds + (START_SECONDS if self.done == 0 else 0)
+        self.seconds = seconds
+        self.deadline = time.monotonic() + seconds + (0 if self.ready else START_SECONDS)
         with suppress(OSError):  # a worker that is gone is noticed by its listener
             send(self.process.stdin, task)  # type: ignore[arg-type]
+
+    def started(self) -> None:
+        """It has loaded its libraries: the clock of the task that waits for it begins now."""
+        self.ready = True
+        self.deadline = time.monotonic() + self.seconds
 
     def memory(self) -> int:
         """Resident bytes; 0 where the system does not say."""
@@ -153,6 +161,9 @@ class WorkerPool:
             self._enforce()
             return
         self._enforce()
+        if message == READY:
+            worker.started()
+            return
         task, worker.task = worker.task, None
         if isinstance(message, Answer):
             worker.done += 1

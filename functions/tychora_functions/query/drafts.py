@@ -20,6 +20,9 @@ READABLE_TOKENS = 400
 
 WIDENED_TOKENS = 600
 
+SPARE = 4
+"""Candidates read at once beyond those wanted: some will join others."""
+
 APART = ("furniture", "hidden", "revision")
 """What a chunk has that is not the running text in force: page headers, hidden text, struck or inserted text."""
 
@@ -72,7 +75,7 @@ def assemble(ranked: Sequence[Candidate], hydrator: Hydrator, count: int, limit:
     drafts: list[Draft] = []
     waiting: list[Candidate] = []
     texts: set[str] = set()
-    hydrator.fetch(candidate.place for candidate in ranked[: count + 4])
+    hydrator.fetch_around(candidate.place for candidate in ranked[: count + SPARE])
     for candidate in ranked:
         if len(drafts) >= count:
             break

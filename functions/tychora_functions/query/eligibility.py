@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -40,6 +41,8 @@ class Eligible:
         self.snapshot = snapshot
         self.catalogue = [_Contents(batch.extractions) for batch in snapshot.batches]
         self.scope = self._scope(filters)
+        self.names: dict[tuple[int, int], tuple[list[str], frozenset[str]]] = {}
+        """What naming has found out about extractions, by batch and ordinal."""
 
     def _scope(self, filters: Filters) -> Scope:
         if not any(filters.values()):
@@ -75,10 +78,13 @@ class Eligible:
         """Where a hit of the view stands in the snapshot."""
         return self._parts[hit.part], hit.row
 
+    @cached_property
+    def _first_rows(self) -> list[list[int]]:
+        return [batch.first_rows.tolist() for batch in self.snapshot.batches]
+
     def ordinal(self, place: Place) -> int:
         """Which extraction of its batch a row belongs to."""
-        batch, row = place
-        return int(np.searchsorted(self.snapshot.batches[batch].first_rows, row, side="right")) - 1
+        return bisect_right(self._first_rows[place[0]], place[1]) - 1
 
     @cached_property
     def code(self) -> list[npt.NDArray[np.bool_]]:
@@ -100,14 +106,18 @@ class Eligible:
     def _paths(self) -> list[str]:
         return _texts(self.scope.table, "path")
 
+    @cached_property
+    def _rows(self) -> pa.Table:
+        return self.scope.table.select(SOURCES.names).combine_chunks()
+
     def paths_of(self, extraction_id: str) -> list[str]:
         """The paths of the eligible sources whose content gave this extraction."""
         return [self._paths[position] for position in self._positions.get(extraction_id, ())]
 
     def sources_of(self, extraction_id: str) -> list[SourceRow]:
         """Those sources, by collection and path."""
-        rows = self.scope.table.select(SOURCES.names).take(self._positions.get(extraction_id, []))
-        sources = [SourceRow(**values) for values in rows.to_pylist()]
+        positions = self._positions.get(extraction_id, ())
+        sources = [SourceRow(**self._rows.slice(position, 1).to_pylist()[0]) for position in positions]
         return sorted(sources, key=lambda source: (source.collection, source.path))
 
 

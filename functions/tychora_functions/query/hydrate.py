@@ -31,6 +31,11 @@ class Hydrator:
             for chunk in self.snapshot.batches[batch].chunks(sorted(set(rows))):
                 self._chunks[batch, chunk.row] = chunk
 
+    def fetch_around(self, places: Iterable[Place]) -> None:
+        """Read rows and their neighbours, which lie in the same compressed block mostly."""
+        rows = {(batch, row + step) for batch, row in places for step in (-1, 0, 1)}
+        self.fetch((batch, row) for batch, row in rows if 0 <= row < self.snapshot.batches[batch].rows)
+
     def chunk(self, place: Place) -> ChunkRow:
         """The chunk at `place`."""
         if place not in self._chunks:

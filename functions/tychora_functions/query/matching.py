@@ -37,6 +37,10 @@ class Matcher:
         whole, parts = _whole_and_parts(term)
         return known(whole) or (bool(parts) and all(map(known, parts)))
 
+    def is_indexed(self, form: str) -> bool:
+        """Whether any row of the index holds this identifier."""
+        return self._view.document_frequency(form, "identifier") > 0
+
     def held(self, text: str) -> set[str]:
         """The content words that `text` holds."""
         forms = set(terms(text))

@@ -6,7 +6,6 @@ Measured on FinanceBench, where questions name a company and a year: pages nDCG@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 from tychora_format.analysis import terms
 
@@ -32,21 +31,22 @@ def named_documents(eligible: Eligible, question: Question, candidates: Sequence
     shares: dict[tuple[int, int], float] = {}
     named = {}
     for candidate in candidates:
-        batch = candidate.place[0]
-        key = (batch, eligible.ordinal(candidate.place))
+        key = (candidate.place[0], eligible.ordinal(candidate.place))
         if key not in shares:
-            shares[key] = _share(eligible, key, text, asked, total)
+            files, words = _names(eligible, key)
+            held = sum(weight for term, weight in asked.items() if term in words)
+            shares[key] = 1.0 if any(name in text for name in files) else held / total if held else 0.0
         if shares[key]:
             named[candidate.place] = shares[key]
     return named
 
 
-def _share(eligible: Eligible, key: tuple[int, int], text: str, asked: dict[str, float], total: float) -> float:
-    contents = eligible.catalogue[key[0]]
-    paths = [PurePosixPath(path) for path in eligible.paths_of(contents.ids[key[1]])]
-    if any(len(path.name) >= SHORTEST_NAME and path.name.casefold() in text for path in paths):
-        return 1.0
-    if not total:
-        return 0.0
-    known = set(terms(" ".join([contents.titles[key[1]] or "", *(path.stem for path in paths)])))
-    return sum(weight for term, weight in asked.items() if term in known) / total
+def _names(eligible: Eligible, key: tuple[int, int]) -> tuple[list[str], frozenset[str]]:
+    """The file names of a content, and the index terms of its title and file names; computed once per snapshot."""
+    if key not in eligible.names:
+        contents = eligible.catalogue[key[0]]
+        files = [path.rpartition("/")[2] for path in eligible.paths_of(contents.ids[key[1]])]
+        title = contents.titles[key[1]] or ""
+        words = frozenset(terms(" ".join([title, *(name.rpartition(".")[0] or name for name in files)])))
+        eligible.names[key] = [name.casefold() for name in files if len(name) >= SHORTEST_NAME], words
+    return eligible.names[key]

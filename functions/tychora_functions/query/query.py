@@ -26,6 +26,7 @@ from tychora_functions.query.ranking import rank
 from tychora_functions.query.replay import Run
 from tychora_functions.query.search import search
 from tychora_functions.query.segments import write
+from tychora_functions.query.spans import Marker
 from tychora_functions.query.trace import Trace
 
 __all__ = ["query", "replay"]
@@ -94,9 +95,10 @@ def _answer(snapshot: Snapshot, statements: int, request: QueryRequest) -> Query
         if request.context:
             widen(drafts, hydrator, min(request.segment_tokens, request.budget_tokens // request.k))
     matcher = Matcher(question, scope.view)
+    marker = Marker(question)
     budget = Budget(request.budget_tokens, request.segment_tokens)
     with trace.stage("citations"):
-        writing = (made for draft in drafts for made in write(draft, scope, question, matcher, budget, trace))
+        writing = (made for draft in drafts for made in write(draft, scope, marker, matcher, budget, trace))
         written = list(islice(writing, request.k))
     with trace.stage("coverage"):
         forms = {candidate.place: candidate.forms for candidate in ranked if candidate.forms}

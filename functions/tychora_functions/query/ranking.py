@@ -41,8 +41,7 @@ def rank(
 def _is_evidence(candidate: Candidate, findings: Findings) -> bool:
     if "exact" in candidate.ranks or "lexical" in candidate.ranks:
         return True
-    cosines = [space.neighbours.cosine(candidate.place) for space in findings.spaces]
-    return any(cosine is not None and cosine >= floor for cosine, floor in zip(cosines, findings.floors, strict=True))
+    return any(candidate.scores.get(channel, -1.0) >= floor for channel, floor in findings.floors.items())
 
 
 def _prefer_phrases(candidates: Sequence[Candidate], phrases: Sequence[str], hydrator: Hydrator) -> None:

@@ -28,8 +28,8 @@ class Findings:
 
     rows: dict[str, list[Found]] = field(default_factory=dict)
     spaces: list[Space] = field(default_factory=list)
-    floors: list[float] = field(default_factory=list)
-    """Per space, the cosine from which on a neighbour without any word of the question is evidence."""
+    floors: dict[str, float] = field(default_factory=dict)
+    """Per text channel, the cosine from which on a neighbour without any word of the question is evidence."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -46,7 +46,7 @@ def search(eligible: Eligible, question: Question, request: QueryRequest, trace:
         names = text.families(eligible.snapshot)
         for name in names:
             channel = "text" if len(names) == 1 else f"text:{name}"
-            find = partial(_neighbours, eligible, question, name, findings)
+            find = partial(_neighbours, eligible, question, name, channel, findings)
             _run(channel, find, findings, request.strict, trace)
     for channel in request.channels:
         if channel not in BUILT:
@@ -54,14 +54,16 @@ def search(eligible: Eligible, question: Question, request: QueryRequest, trace:
     return findings
 
 
-def _neighbours(eligible: Eligible, question: Question, name: str, findings: Findings) -> list[Found]:
+def _neighbours(
+    eligible: Eligible, question: Question, name: str, channel: str, findings: Findings
+) -> list[Found]:
     from tychora_functions.embed.embed import embed_question
     from tychora_functions.embed.families import family
 
     calibration = family(name).calibration
     neighbours = text.search(eligible, embed_question(question.text, name), name)
     findings.spaces.append(Space(calibration.weight, neighbours))
-    findings.floors.append(calibration.floor)
+    findings.floors[channel] = calibration.floor
     return neighbours.nearest()
 
 

@@ -20,8 +20,7 @@ from tychora_functions.query.drafts import Draft
 from tychora_functions.query.eligibility import Eligible
 from tychora_functions.query.matching import Matcher
 from tychora_functions.query.pieces import Piece, pieces_of
-from tychora_functions.query.question import Question
-from tychora_functions.query.spans import matched
+from tychora_functions.query.spans import Marker
 from tychora_functions.query.trace import Trace
 
 __all__ = ["Written", "write"]
@@ -44,7 +43,7 @@ class Written:
 
 
 def write(
-    draft: Draft, scope: Eligible, question: Question, matcher: Matcher, budget: Budget, trace: Trace
+    draft: Draft, scope: Eligible, marker: Marker, matcher: Matcher, budget: Budget, trace: Trace
 ) -> Iterator[Written]:
     """A draft's segments: one per collection that holds its content, never one for two collections."""
     for _, group in groupby(scope.sources_of(draft.extraction.extraction_id), key=lambda row: row.collection):
@@ -53,10 +52,10 @@ def write(
         if pieces is None:
             trace.cut("no room in the budget", source=sources[0].path, score=draft.score)
             continue
-        yield _written(draft, sources, pieces, question)
+        yield _written(draft, sources, pieces, marker)
 
 
-def _written(draft: Draft, sources: Sequence[SourceRow], pieces: Sequence[Piece], question: Question) -> Written:
+def _written(draft: Draft, sources: Sequence[SourceRow], pieces: Sequence[Piece], marker: Marker) -> Written:
     extraction, source = draft.extraction, sources[0]
     text, runs = quotes(pieces)
     citations = [cite(run, source, extraction.content_sha256) for run in runs]
@@ -80,7 +79,7 @@ def _written(draft: Draft, sources: Sequence[SourceRow], pieces: Sequence[Piece]
         ),
         heading_path=draft.chunks[0].heading_path,
         citations=tuple(dict.fromkeys(citation.id for citation in citations)),
-        matched=tuple(Span(start=start, end=end) for start, end in matched(text, question)),
+        matched=tuple(Span(start=start, end=end) for start, end in marker.matched(text)),
         also_at=tuple(other.path for other in sources[1:]),
         context=context_of(draft, text),
         untrusted=True,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
-from tychora_format.analysis import QuestionTerm, terms
+from tychora_format.analysis import terms
 
 from tychora_functions.query.question import Question
 
-__all__ = ["matched"]
+__all__ = ["Marker"]
 
 MOST_SPANS = 200
+
+Span = tuple[int, int]
 
 _UNSEGMENTED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
@@ -24,27 +27,50 @@ _WORD = re.compile(
 _IS_UNSEGMENTED = re.compile(f"[{_UNSEGMENTED}]")
 
 
-def matched(text: str, question: Question) -> list[tuple[int, int]]:
-    """Rising, disjoint character ranges `[start, end)` of `text` that hold words, identifiers or phrases asked for."""
-    found = [*_words(text, question.terms), *_unsegmented(text, question.terms)]
-    for named in [*(identifier.surface for identifier in question.identifiers), *question.phrases]:
-        found += [match.span() for match in _spelled(named).finditer(text)]
-    return _united(found)[:MOST_SPANS]
+class Marker:
+    """Marks in texts what one question asked for. Words that were met before are not analysed again."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self._wanted = {form for term in question.terms for form in term.terms}
+        self._answers: dict[str, list[Span]] = {}
+
+    def matched(self, text: str) -> list[Span]:
+        """Rising, disjoint character ranges `[start, end)` of `text` that hold words, identifiers or phrases asked for."""
+        found = [*self._words(text), *self._unsegmented(text)]
+        for name in self._names:
+            found += [match.span() for match in name.finditer(text)]
+        return _united(found)[:MOST_SPANS]
+
+    @cached_property
+    def _names(self) -> list[re.Pattern[str]]:
+        identifiers = [identifier.surface for identifier in self.question.identifiers]
+        return [_spelled(name) for name in (*identifiers, *self.question.phrases)]
+
+    def _words(self, text: str) -> Iterator[Span]:
+        answers = self._answers
+        for match in _WORD.finditer(text) if self._wanted else ():
+            word = match[0]
+            spans = answers.get(word)
+            if spans is None:
+                spans = answers[word] = _within(word, self._wanted)
+            if spans:
+                at = match.start()
+                yield from ((at + start, at + end) for start, end in spans)
+
+    def _unsegmented(self, text: str) -> Iterator[Span]:
+        """In scripts without blanks: the word itself, or where it does not occur the pairs of its characters."""
+        for term in self.question.terms:
+            if not _IS_UNSEGMENTED.match(term.surface):
+                continue
+            whole = list(_occurrences(text, term.surface))
+            yield from whole
+            if not whole:
+                for pair in (form for form in term.terms if len(form) == 2):
+                    yield from _occurrences(text, pair)
 
 
-def _words(text: str, asked: list[QuestionTerm]) -> Iterator[tuple[int, int]]:
-    wanted = {form for term in asked for form in term.terms}
-    if not wanted:
-        return
-    answers: dict[str, list[tuple[int, int]]] = {}
-    for match in _WORD.finditer(text):
-        word = match[0]
-        if word not in answers:
-            answers[word] = _within(word, wanted)
-        yield from ((match.start() + start, match.start() + end) for start, end in answers[word])
-
-
-def _within(word: str, wanted: set[str]) -> list[tuple[int, int]]:
+def _within(word: str, wanted: set[str]) -> list[Span]:
     """The parts of a word that were asked for: the whole, else those of its pieces."""
     forms = terms(word)
     if not wanted.intersection(forms):
@@ -55,19 +81,7 @@ def _within(word: str, wanted: set[str]) -> list[tuple[int, int]]:
     return pieces or [(0, len(word))]
 
 
-def _unsegmented(text: str, asked: list[QuestionTerm]) -> Iterator[tuple[int, int]]:
-    """In scripts without blanks: the word itself, or where it does not occur the pairs of its characters."""
-    for term in asked:
-        if not _IS_UNSEGMENTED.match(term.surface):
-            continue
-        whole = list(_occurrences(text, term.surface))
-        yield from whole
-        if not whole:
-            for pair in (form for form in term.terms if len(form) == 2):
-                yield from _occurrences(text, pair)
-
-
-def _occurrences(text: str, part: str) -> Iterator[tuple[int, int]]:
+def _occurrences(text: str, part: str) -> Iterator[Span]:
     at = text.find(part)
     while at >= 0:
         yield at, at + len(part)
@@ -77,13 +91,13 @@ def _occurrences(text: str, part: str) -> Iterator[tuple[int, int]]:
 def _spelled(name: str) -> re.Pattern[str]:
     """A name in any case, with any hyphens and with any blanks where it has some."""
     pieces = ("[-\u2010\u2011\u2013]" if c == "-" else r"\s*" if c.isspace() else re.escape(c) for c in name)
-    return re.compile(
-        r"(?<!\w)" * name[:1].isalnum() + "".join(pieces) + r"(?!\w)" * name[-1:].isalnum(), re.IGNORECASE
-    )
+    before = r"(?<!\w)" if name[:1].isalnum() else ""
+    after = r"(?!\w)" if name[-1:].isalnum() else ""
+    return re.compile(before + "".join(pieces) + after, re.IGNORECASE)
 
 
-def _united(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    united: list[tuple[int, int]] = []
+def _united(spans: list[Span]) -> list[Span]:
+    united: list[Span] = []
     for start, end in sorted(spans):
         if united and start <= united[-1][1]:
             united[-1] = (united[-1][0], max(united[-1][1], end))

@@ -137,7 +137,9 @@ def _inspect(verbs: argparse._SubParsersAction[_Parser]) -> None:
         "Counts, sizes and the newest snapshot; or the log, the sources, the settings and their origins, what is "
         "prepared but not committed; or what an id names: unit_…, source_…, revision_…, run_…, a snapshot's hash.",
     )
-    parser.add_argument("subjects", metavar="log|sources|config|jobs|ID", nargs="*", default=[], help="nothing: counts and sizes")
+    parser.add_argument(
+        "subjects", metavar="log|sources|config|jobs|ID", nargs="*", default=[], help="nothing: counts and sizes"
+    )
     parser.add_argument("--at", default="main", metavar="REF", help="the snapshot to look at")
     parser.add_argument("--collection", metavar="NAME", help="only sources of this collection")
     parser.add_argument("--state", choices=("indexed", "held", "quarantined"), help="only sources in this state")

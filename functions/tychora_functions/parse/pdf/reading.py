@@ -14,7 +14,7 @@ from .notes import note_text
 from .opening import OpenPage
 from .pages import visible_fragments
 
-__all__ = ["text_in"]
+__all__ = ["line_in", "text_in"]
 
 ROUNDING = 0.06
 """Points; boxes are rounded to a tenth."""
@@ -26,15 +26,18 @@ def text_in(page: OpenPage, locator: Locator) -> str:
         start, end = locator.characters or (0, None)
         return note_text(page, locator.path)[start:end]
     glyphs, parts = visible_fragments(page)
-    return "\n".join(_line(glyphs, parts, box) for box in locator.boxes or ())
+    return "\n".join(line_in(glyphs, parts, box) for box in locator.boxes or ())
 
 
-def _line(glyphs: Glyphs, parts: Sequence[Fragment], box: Box) -> str:
+def line_in(glyphs: Glyphs, parts: Sequence[Fragment], box: Box) -> str:
+    """The glyphs whose anchor lies in `box`, as one line."""
     x, y = glyphs.anchors()
     inside = (
         (x >= box.x0 - ROUNDING) & (x <= box.x1 + ROUNDING) & (y >= box.y0 - ROUNDING) & (y <= box.y1 + ROUNDING)
     ) & ~glyphs.blank
-    touched = [part for part in parts if inside[part.first : part.last + 1].any()]
+    firsts = np.array([part.first for part in parts], np.int64)
+    owners = np.searchsorted(firsts, np.flatnonzero(inside), side="right") - 1
+    touched = [parts[owner] for owner in np.unique(owners).tolist()]
     indices = joined(glyphs, touched)
     solid = np.flatnonzero((indices >= 0) & inside[indices])
     if not len(solid):
