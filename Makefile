@@ -41,7 +41,7 @@ bench: $(VENV)/.dev
 
 build: $(VENV)/.dev
 	rm -rf dist
-	$(bin)/python -m build --outdir dist
+	$(bin)/python -m build --no-isolation --outdir dist
 
 # The wheel, in a clean environment without this checkout, asked from a folder that has nothing to do with it.
 wheel-check: build

@@ -24,11 +24,15 @@ from statistics import mean, quantiles
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tychora_format.analysis import content_terms
 from tychora_format.lexical import LexicalDocument, LexicalPart, View, build, open_view
 
 SETS = Path(__file__).resolve().parents[1] / ".." / "shared" / "ir"
 DEPTH = 200
+SHARES = (0.6, 0.7)
+"""Of the lexical score in the convex sum."""
+
 CODE_PACKAGES = ("networkx", "sympy")
 
 Scores = Mapping[int, float]
@@ -152,7 +156,7 @@ def reciprocal_rank(*channels: Scores) -> Scores:
     return fused
 
 
-def convex(lexical: Scores, text: Scores, share: float = 0.6) -> Scores:
+def convex(lexical: Scores, text: Scores, share: float) -> Scores:
     lexical, text = _normalised(lexical), _normalised(text)
     return {row: share * lexical.get(row, 0.0) + (1 - share) * text.get(row, 0.0) for row in {*lexical, *text}}
 
@@ -197,7 +201,8 @@ def measure_quality(test: TestSet, text: bool = True) -> dict[str, tuple[float, 
             if dense:
                 scores["text"] = dense(question)
                 scores["reciprocal rank"] = reciprocal_rank(scores["lexical"], scores["text"])
-                scores["convex 0.6/0.4"] = convex(scores["lexical"], scores["text"])
+                for share in SHARES:
+                    scores[f"convex {share:.1f}/{1 - share:.1f}"] = convex(scores["lexical"], scores["text"], share)
             for name, found_scores in scores.items():
                 rows = ranked(found_scores)
                 found.setdefault(name, []).append((ndcg(rows, test.relevant[key]), recall(rows, test.relevant[key])))
@@ -205,7 +210,7 @@ def measure_quality(test: TestSet, text: bool = True) -> dict[str, tuple[float, 
 
 
 def measure_cost(tests: Sequence[TestSet], chunks: int) -> dict[str, float]:
-    words = itertools.cycle(word for test in tests for text in test.texts for word in text.split(" "))
+    words = itertools.cycle([word for test in tests for text in test.texts for word in text.split(" ")])
     texts = [" ".join(itertools.islice(words, 300)) for _ in range(chunks)]
     size = sum(len(text.encode()) for text in texts)
     with tempfile.TemporaryDirectory() as directory:

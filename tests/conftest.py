@@ -15,7 +15,7 @@ from hypothesis import settings
 from support import s3
 from tychora_format.store import LocalStore, MemoryStore, Store, open_store
 
-SEED = "TYCHORA_TEST_SEED"
+SEED = "SEED_OF_TESTS"
 
 settings.register_profile("tychora", deadline=None, print_blob=True)
 settings.load_profile("tychora")

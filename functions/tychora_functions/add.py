@@ -6,8 +6,9 @@ A job is safe to kill at any point and to run again: what was committed is found
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -37,6 +38,12 @@ from tychora_functions.roots import Root, Roots
 __all__ = ["add", "inventory"]
 
 Watcher = Callable[[Progress], None]
+
+AHEAD = 2_000
+"""Files that may be captured while an earlier one is still being parsed."""
+
+Content = tuple[str, str]
+"""The SHA-256 of the bytes, and the fingerprint of how they are read."""
 
 
 def add(
@@ -86,13 +93,9 @@ def inventory(
         entry = PathReport(path=found.path, size=found.size, reason=reason and f"it is {reason}")
         (report.cannot if reason else report.captured).append(entry)
         report.bytes += found.size
-    report.cannot += [
-        PathReport(path=each.path, reason=each.reason, size=each.size) for each in planned.refused
-    ]
+    report.cannot += [PathReport(path=each.path, reason=each.reason, size=each.size) for each in planned.refused]
     report.skipped = [PathReport(path=path, reason=met.reason) for path, met in planned.skipped]
-    report.moved = [
-        PathReport(path=each.path, was=each.before.row.path) for each in planned.moved if each.before
-    ]
+    report.moved = [PathReport(path=each.path, was=each.before.row.path) for each in planned.moved if each.before]
     report.removed = [PathReport(path=each.row.path) for each in planned.gone]
     files = [*planned.same, *planned.new, *planned.changed, *planned.moved]
     for found in files:
@@ -112,9 +115,7 @@ def _roots(
     return [registry.resolve(path, collection, labels, name) for path in paths], registry
 
 
-def _planned(
-    head: Snapshot, collection: str, roots: list[Root], settings: ResolvedSettings, watch: Watcher
-) -> Plan:
+def _planned(head: Snapshot, collection: str, roots: list[Root], settings: ResolvedSettings, watch: Watcher) -> Plan:
     seen = Counter[str]()
 
     def look(path: str, size: int) -> None:
@@ -130,6 +131,26 @@ def _detected(location: Path, path: str) -> Format:
             return detect(file.read(64 << 10), path)
     except OSError:
         return Format.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A file that was captured and whose turn to be recorded comes when all before it are."""
+
+    found: Found
+    captured: Captured
+    form: Format
+    mark: str
+
+    @property
+    def content(self) -> Content:
+        """What a parser is asked for, and every file of the same bytes shares."""
+        return self.captured.sha256, self.mark
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why no parser is asked."""
+        return self.form.reason if self.captured.size else None
 
 
 class _Job:
@@ -153,7 +174,9 @@ class _Job:
         self.report = AddReport(snapshot_id=head.id)
         self.current = {fingerprint(each.value, settings) for each in Format}
         self.extracted = _extractions(head)
-        self.waiting: dict[tuple[str, str], list[tuple[Found, Captured]]] = {}
+        self.asked: set[Content] = set()
+        self.answers: dict[Content, Answer] = {}
+        self.reached: deque[_Reached] = deque()
         self.rows: list[SourceRow] = []
         self.parsed: list[Parsed] = []
         self.removed: list[LiveSource] = []
@@ -168,9 +191,11 @@ class _Job:
             self._refuse(refused)
         with WorkerPool(self.settings, len(work)) as pool:
             for answer in pool.run(self._tasks(work, interrupt), stop=lambda: interrupt.asked):
-                self._take(answer)
-                if self._full():
-                    self._publish()
+                sha256, mark = answer.key.split(" ")
+                self.answers[sha256, mark] = answer
+                self._record()
+        self.reached = deque(each for each in self.reached if self._decided(each))
+        self._record()
         if interrupt.asked:
             self._hold_the_rest(work)
         else:
@@ -193,58 +218,63 @@ class _Job:
                 target.append(PathReport(path=found.path, size=found.size, reason=row.reason))
         return again
 
-    def _tasks(self, work: list[Found], interrupt: Interrupt) -> Iterator[Task]:
-        """Capture the files in turn, and ask for a parse of each content that is not extracted yet."""
-        for found, captured in zip(
-            work, capture(self.workspace, (each.location for each in work)), strict=True
-        ):
+    def _tasks(self, work: list[Found], interrupt: Interrupt) -> Iterator[Task | None]:
+        """Capture the files in turn, and ask for a parse of each content that is not extracted yet; None to wait."""
+        for found, captured in zip(work, capture(self.workspace, (each.location for each in work)), strict=True):
+            while len(self.reached) >= AHEAD:
+                yield None
             if interrupt.asked:
                 return
             self._tell("reading", found.path, captured.size)
-            if captured.error is not None:
-                before = found.before
-                self._refuse(Refused(found.path, found.root, found.size, str(captured.error), before))
-                continue
             form = detect(captured.head, found.path) if captured.size else Format.PLAIN
-            mark = fingerprint(form.value, self.settings)
-            key = (captured.sha256, mark)
-            if form.reason and captured.size:
-                self._quarantine(found, captured, mark, f"it is {form.reason}", "")
-            elif key in self.extracted:
-                self._index(found, captured, mark, *self.extracted[key])
-            elif key in self.waiting:
-                self.waiting[key].append((found, captured))
-            else:
-                self.waiting[key] = [(found, captured)]
-                yield Task(
-                    f"{captured.sha256} {mark}",
-                    self._content(captured),
-                    PurePosixPath(found.path).name,
-                    form.value,
-                )
+            each = _Reached(found, replace(captured, head=b""), form, fingerprint(form.value, self.settings))
+            self.reached.append(each)
+            if not self._decided(each) and each.content not in self.asked:
+                self.asked.add(each.content)
+                name = PurePosixPath(found.path).name
+                yield Task(f"{captured.sha256} {each.mark}", self._content(captured), name, form.value)
+            self._record()
 
     def _content(self, captured: Captured) -> bytes | Path:
         local = self.workspace.store.local_path(object_path(captured.sha256))
         return local if local is not None else self.workspace.objects.get(captured.sha256)
 
-    def _take(self, answer: Answer) -> None:
-        sha256, mark = answer.key.split(" ")
-        readers = self.waiting.pop((sha256, mark))
-        if answer.extraction is None:
-            _, reason, step = answer.error or ("", "it could not be read", "")
-            for found, captured in readers:
-                self._quarantine(found, captured, mark, reason, step)
-            return
-        extraction = Extraction.decode(answer.extraction)
-        extraction_id = extraction.header.extraction_id
-        first = readers[0][0].path
-        self.extracted[sha256, mark] = (extraction_id, first)
-        for found, captured in readers:
-            self._index(found, captured, mark, extraction_id, first, list(extraction.header.warnings))
-        self.parsed.append(Parsed(extraction, self.rows[-len(readers)]))
-        self.chunks += extraction.chunks.num_rows
-        self.text_bytes += extraction.chunks.column("text").nbytes
-        self.report.chunks += extraction.chunks.num_rows
+    def _decided(self, each: _Reached) -> bool:
+        """True when it is known what becomes of the file."""
+        no_parser = each.captured.error is not None or each.unreadable is not None
+        return no_parser or each.content in self.extracted or each.content in self.answers
+
+    def _record(self) -> None:
+        """Record what is decided, strictly in the order of the work, and commit whenever enough has been gathered.
+
+        So a batch holds the same however many workers there are and whichever of them is faster.
+        """
+        while self.reached and self._decided(self.reached[0]):
+            self._enter(self.reached.popleft())
+            if self._full():
+                self._publish()
+
+    def _enter(self, each: _Reached) -> None:
+        found, captured = each.found, each.captured
+        if captured.error is not None:
+            self._refuse(Refused(found.path, found.root, found.size, str(captured.error), found.before))
+        elif each.unreadable is not None:
+            self._quarantine(found, captured, each.mark, f"it is {each.unreadable}", "")
+        elif each.content in self.extracted:
+            self._index(found, captured, each.mark, *self.extracted[each.content])
+        elif (encoded := self.answers[each.content].extraction) is None:
+            _, reason, step = self.answers[each.content].error or ("", "it could not be read", "")
+            self._quarantine(found, captured, each.mark, reason, step)
+        else:
+            del self.answers[each.content]
+            extraction = Extraction.decode(encoded)
+            header, rows = extraction.header, extraction.chunks.num_rows
+            self.extracted[each.content] = (header.extraction_id, found.path, list(header.warnings))
+            self._index(found, captured, each.mark, *self.extracted[each.content])
+            self.parsed.append(Parsed(extraction, self.rows[-1]))
+            self.chunks += rows
+            self.text_bytes += extraction.chunks.column("text").nbytes
+            self.report.chunks += rows
 
     def _row(
         self,
@@ -255,9 +285,7 @@ class _Job:
         **values: str | None,
     ) -> SourceRow:
         before = found.before
-        source_id = (
-            before.row.source_id if before else source_identity(self.collection, found.path, found.root)
-        )
+        source_id = before.row.source_id if before else source_identity(self.collection, found.path, found.root)
         if before:
             self.seen[source_id] = (before.batch, before.number)
         paths = [] if before is None else [path for path in before.row.paths if path != found.path]
@@ -284,7 +312,7 @@ class _Job:
         mark: str,
         extraction_id: str,
         first_path: str,
-        warnings: Sequence[str] = (),
+        warnings: Sequence[str],
     ) -> None:
         self.rows.append(self._row(found, "indexed", mark, captured, extraction_id=extraction_id))
         entry = PathReport(path=found.path, size=captured.size, warnings=list(warnings))
@@ -309,9 +337,7 @@ class _Job:
 
     def _refuse(self, refused: Refused) -> None:
         """Record a path that could not be captured; what is live of it stays, since nothing is known of its bytes."""
-        self.report.quarantined.append(
-            PathReport(path=refused.path, size=refused.size, reason=refused.reason)
-        )
+        self.report.quarantined.append(PathReport(path=refused.path, size=refused.size, reason=refused.reason))
         before = refused.before
         if before is None or (before.row.state == "quarantined" and before.row.reason != refused.reason):
             self.rows.append(self._row(refused, "quarantined", "", None, reason=refused.reason))
@@ -327,9 +353,7 @@ class _Job:
         lists = (self.report.added, self.report.changed, self.report.moved, self.report.quarantined)
         reached = {entry.path for entries in lists for entry in entries}
         reason = "not reached before the interruption; the next add takes it"
-        self.report.held += [
-            PathReport(path=each.path, reason=reason) for each in work if each.path not in reached
-        ]
+        self.report.held += [PathReport(path=each.path, reason=reason) for each in work if each.path not in reached]
 
     def _full(self) -> bool:
         limits = self.settings.settings
@@ -363,8 +387,8 @@ class _Job:
         self.watch(Progress(stage, self.done, self.total, self.report.bytes_read, path))
 
 
-def _extractions(head: Snapshot) -> dict[tuple[str, str], tuple[str, str]]:
-    """`(content, fingerprint)` → the extraction that the bundle has of it, and a path it is known by."""
+def _extractions(head: Snapshot) -> dict[Content, tuple[str, str, list[str]]]:
+    """Content → the extraction that the bundle has of it, a path it is known by, and its warnings."""
     paths = dict(
         zip(
             head.sources.column("extraction_id").to_pylist(),
@@ -376,8 +400,8 @@ def _extractions(head: Snapshot) -> dict[tuple[str, str], tuple[str, str]]:
     for batch in head.batches:
         columns = (
             batch.extractions.column(name).to_pylist()
-            for name in ("content_sha256", "fingerprint", "extraction_id")
+            for name in ("content_sha256", "fingerprint", "extraction_id", "warnings")
         )
-        for content, mark, extraction_id in zip(*columns, strict=True):
-            known[content, mark] = (extraction_id, paths.get(extraction_id, ""))
+        for content, mark, extraction_id, warnings in zip(*columns, strict=True):
+            known[content, mark] = (extraction_id, paths.get(extraction_id, ""), warnings)
     return known

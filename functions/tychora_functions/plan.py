@@ -110,16 +110,12 @@ def plan(
                 result.refused.append(Refused(path, root, each.size, each.reason or "", known.get(path)))
             else:
                 _compare(result, unknown, path, root, each, known.get(path))
-        gone += [
-            source for path, source in known.items() if root.covers(path) and (root.label, path) not in met
-        ]
+        gone += [source for path, source in known.items() if root.covers(path) and (root.label, path) not in met]
     _pair(result, unknown, gone)
     return result
 
 
-def _compare(
-    result: Plan, unknown: list[Found], path: str, root: Root, each: Met, before: LiveSource | None
-) -> None:
+def _compare(result: Plan, unknown: list[Found], path: str, root: Root, each: Met, before: LiveSource | None) -> None:
     try:
         sha256 = sha256_of(each.location)
     except TychoraError as error:

@@ -80,9 +80,7 @@ def _write(
                 salt += 1
                 continue
             prefix = f"batches/{entry.id}/"
-            workspace.put_files(
-                directory, [(file.path.removeprefix(prefix), file.path) for file in entry.files]
-            )
+            workspace.put_files(directory, [(file.path.removeprefix(prefix), file.path) for file in entry.files])
         finally:
             shutil.rmtree(directory, ignore_errors=True)
         for file in entry.files:
@@ -90,9 +88,7 @@ def _write(
             if local is not None:
                 workspace.cache.remember(local, file.sha256)
         for family, embedding in embeddings.items() if entry.rows else ():
-            prime_matrix(
-                workspace.cache.directory / "vectors" / f"{entry.id}.{family}.npy", embedding.vectors
-            )
+            prime_matrix(workspace.cache.directory / "vectors" / f"{entry.id}.{family}.npy", embedding.vectors)
         return entry
 
 
@@ -142,9 +138,7 @@ def _past(head: Snapshot, change: Change, conflicts: list[tuple[str, str]]) -> l
                 conflicts.append((path, "it was to be removed, but a rival changed it meanwhile: it stays"))
             continue
         if not as_seen:
-            conflicts.append(
-                (path, "a rival changed it meanwhile: both revisions are kept, the later one is current")
-            )
+            conflicts.append((path, "a rival changed it meanwhile: both revisions are kept, the later one is current"))
         past.append(place)
     return past
 
@@ -152,12 +146,8 @@ def _past(head: Snapshot, change: Change, conflicts: list[tuple[str, str]]) -> l
 def _live_after(head: Snapshot, past: set[tuple[str, int]], sources: Sequence[SourceRow]) -> pa.Table:
     names = ["source_id", "path", "state", "revision_id", "extraction_id"]
     ids = [batch.id for batch in head.batches]
-    places = zip(
-        head.sources.column("batch").to_pylist(), head.sources.column("number").to_pylist(), strict=True
-    )
+    places = zip(head.sources.column("batch").to_pylist(), head.sources.column("number").to_pylist(), strict=True)
     kept = pa.array([(ids[batch], number) not in past for batch, number in places], pa.bool_())
     before = head.sources.select(names).filter(kept)
-    new = pa.Table.from_pylist(
-        [{name: getattr(row, name) for name in names} for row in sources], before.schema
-    )
+    new = pa.Table.from_pylist([{name: getattr(row, name) for name in names} for row in sources], before.schema)
     return pa.concat_tables([before, new])

@@ -58,9 +58,7 @@ class Roots:
     def __init__(self, workspace: Workspace) -> None:
         self.file = state_directory() / "roots" / f"{workspace.marker.workspace_id}.json"
         try:
-            self.known: dict[str, dict[str, str]] = json.loads(
-                self.file.read_text("utf-8", "surrogateescape")
-            )
+            self.known: dict[str, dict[str, str]] = json.loads(self.file.read_text("utf-8", "surrogateescape"))
         except (OSError, ValueError):
             self.known = {}
 
@@ -84,9 +82,7 @@ class Roots:
         return Root(location, label)
 
     def _places(self, collection: str) -> dict[Path, str]:
-        return {
-            Path(place): labels[collection] for place, labels in self.known.items() if collection in labels
-        }
+        return {Path(place): labels[collection] for place, labels in self.known.items() if collection in labels}
 
     def _covering(self, location: Path, collection: str) -> Root | None:
         places = self._places(collection)

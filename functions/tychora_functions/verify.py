@@ -116,6 +116,4 @@ def _check_extraction(batch: Batch, extraction: ExtractionRow, data: bytes) -> I
         locator = Locator.model_validate_json(span.locator)
         text = chunk.text[span.start : span.end]
         if not says(text, read_place(data, locator, extraction.parser), locator):
-            yield Problem(
-                extraction.extraction_id, f"row {chunk.row}: {text[:60]!r} does not stand at its place"
-            )
+            yield Problem(extraction.extraction_id, f"row {chunk.row}: {text[:60]!r} does not stand at its place")

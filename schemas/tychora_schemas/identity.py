@@ -45,9 +45,7 @@ def merkle_root(leaves: Iterable[bytes]) -> bytes:
     if not level:
         return hashlib.sha256(b"").digest()
     while len(level) > 1:
-        pairs = [
-            hashlib.sha256(b"\x01" + level[i] + level[i + 1]).digest() for i in range(0, len(level) - 1, 2)
-        ]
+        pairs = [hashlib.sha256(b"\x01" + level[i] + level[i + 1]).digest() for i in range(0, len(level) - 1, 2)]
         if len(level) % 2:
             pairs.append(level[-1])
         level = pairs

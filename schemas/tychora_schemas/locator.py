@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 __all__ = ["Box", "Locator"]
 
@@ -33,9 +33,7 @@ class Locator(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     page: int | None = Field(None, ge=1, description="1-based index of the page in the file")
-    page_label: str | None = Field(
-        None, description="the page number as printed or declared, where it differs"
-    )
+    page_label: str | None = Field(None, description="the page number as printed or declared, where it differs")
     boxes: tuple[Box, ...] | None = Field(None, description="one box per line of the quote")
     lines: tuple[int, int] | None = Field(None, description="first and last line, 1-based, both included")
     bytes: tuple[int, int] | None = Field(None, description="byte range [start, end) of the original file")
@@ -44,14 +42,15 @@ class Locator(BaseModel):
     sheet: str | None = None
     cells: str | None = Field(None, description='cell range such as "B2:D4"')
     part: str | None = Field(None, description="the part inside a packaged file, e.g. word/footnotes.xml")
-    path: str | None = Field(
-        None, description="structural path, e.g. body/p[12] or $.items[3]; a..b for a run"
-    )
+    path: str | None = Field(None, description="structural path, e.g. body/p[12] or $.items[3]; a..b for a run")
     characters: tuple[int, int] | None = Field(
         None,
         description="character range [start, end) within the text at `path`, where the quote is a part of it",
     )
-    transform: str | None = Field(
-        None, description="how the quote was decoded from the file, where it is not literal"
-    )
+    transform: str | None = Field(None, description="how the quote was decoded from the file, where it is not literal")
     derived: bool | None = Field(None, description="true where the text was recognised, not read")
+
+    @model_serializer(mode="wrap")
+    def _set_fields(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Only the fields that apply: a reader asks what is there, and an agent pays for every token."""
+        return {name: value for name, value in handler(self).items() if value is not None}

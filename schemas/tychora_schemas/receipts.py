@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Receipt(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
 
 class PathReport(_Receipt):

@@ -26,9 +26,7 @@ class QueryRequest(BaseModel):
     filters: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     channels: tuple[Channel, ...] = ("exact", "lexical", "text")
     fusion: Fusion = "convex"
-    budget_tokens: int = Field(
-        6_000, ge=1, description="most tokens that the segments' texts may hold together"
-    )
+    budget_tokens: int = Field(6_000, ge=1, description="most tokens that the segments' texts may hold together")
     segment_tokens: int = Field(1_500, ge=1, description="most tokens of one segment")
     context: bool = Field(True, description="widen segments by what is needed to read them")
     strict: bool = Field(False, description="fail when a channel fails, instead of a warning")

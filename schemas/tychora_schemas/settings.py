@@ -31,27 +31,17 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    chunk_target_tokens: int = Field(
-        512, ge=16, le=8_000, description="size a chunk grows to, headings permitting"
-    )
+    chunk_target_tokens: int = Field(512, ge=16, le=8_000, description="size a chunk grows to, headings permitting")
     chunk_ceiling_tokens: int = Field(800, ge=16, le=8_000, description="size no chunk exceeds")
-    families: tuple[str, ...] = Field(
-        ("wordllama-256",), description="vector spaces to embed into; may be empty"
-    )
-    capture_maximum_bytes: int = Field(
-        1 << 30, ge=1, description="larger files are quarantined, not captured"
-    )
-    capture_hidden: bool = Field(
-        False, description="also take files and folders whose name starts with a dot"
-    )
+    families: tuple[str, ...] = Field(("wordllama-256",), description="vector spaces to embed into; may be empty")
+    capture_maximum_bytes: int = Field(1 << 30, ge=1, description="larger files are quarantined, not captured")
+    capture_hidden: bool = Field(False, description="also take files and folders whose name starts with a dot")
     capture_ignore_files: bool = Field(True, description="honour .gitignore files in the tree")
     parse_workers: int = Field(0, ge=0, le=256, description="worker processes; 0 means one per processor")
     parse_seconds: float = Field(120.0, gt=0, description="a worker that reads one file for longer is ended")
     parse_memory_megabytes: int = Field(1_024, ge=64, description="a worker that takes more is ended")
     publish_chunks: int = Field(20_000, ge=1, description="chunks after which a run commits what it has")
-    publish_megabytes: int = Field(
-        48, ge=1, description="megabytes of text after which a run commits what it has"
-    )
+    publish_megabytes: int = Field(48, ge=1, description="megabytes of text after which a run commits what it has")
     query_fusion: Literal["convex", "rrf"] = "convex"
     query_budget_tokens: int = Field(6_000, ge=1)
 
@@ -87,9 +77,7 @@ def resolve_settings(
 ) -> ResolvedSettings:
     """Lay the layers over each other. Raises InvalidRequest naming the key, its value and its layer."""
     if profile not in PROFILES:
-        raise InvalidRequest(
-            f"there is no profile {profile!r}", next_step=f"use one of: {', '.join(PROFILES)}"
-        )
+        raise InvalidRequest(f"there is no profile {profile!r}", next_step=f"use one of: {', '.join(PROFILES)}")
     surroundings = os.environ if environment is None else environment
     named = {
         name: value

@@ -46,7 +46,9 @@ def test_a_vector_is_the_scaled_mean_of_its_tokens_rows() -> None:
 
 
 def test_close_meanings_are_closer_than_distant_ones() -> None:
-    ship, boat, tax = shared().documents(["the ship sails at dawn", "a boat leaves in the morning", "tax return penalties"])
+    ship, boat, tax = shared().documents(
+        ["the ship sails at dawn", "a boat leaves in the morning", "tax return penalties"]
+    )
     assert ship @ boat > ship @ tax
 
 
@@ -57,7 +59,8 @@ def test_close_meanings_are_closer_than_distant_ones() -> None:
         b"\xff" * 8,
         (2).to_bytes(8, "little") + b"{}",
         (9).to_bytes(8, "little") + b"[1, 2, 3]",
-        (60).to_bytes(8, "little") + json.dumps({"x": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}).encode(),
+        (60).to_bytes(8, "little")
+        + json.dumps({"x": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}).encode(),
     ],
     ids=["empty", "a length beyond the file", "no tensor", "no object", "another type"],
 )

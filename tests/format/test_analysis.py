@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_format.analysis import LONGEST_TERM, content_terms, terms, unify
 
 ANY_TEXT = st.text(max_size=200) | st.text(alphabet="aZé京のก한9_.,-:'\u00ad\ufffe\n\u0301 C+#", max_size=60)

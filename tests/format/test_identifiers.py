@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_format.identifiers import LONGEST_IDENTIFIER, MOST_IDENTIFIERS, identifiers, named, symbol_forms
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "ident"
@@ -47,6 +48,9 @@ def test_of_near_duplicates_only_the_section_that_was_named_matches(case: dict[s
         ("Article 5(1)(a) GDPR", "Art. 5(1)"),
         ("see paragraph (p)(4)(ii) of this AD", "paragraph (p)(4)"),
         ("第五十六条　经营者", "第五十六条规定什么？"),
+        ("file Form\n8865 and see Section\n12 (3)", "Form 8865"),
+        ("file Form\n8865 and see Section\n12 (3)", "§ 12(3)"),
+        ("under Public\u00a0Law 117-58", "Public Law 117-58"),
         ("RFC2617", "RFC 2617"),
         ("Docket No. FAA–2020–0686;", "FAA-2020-0686"),
         ("DARPA‐BAA‐15‐58", "DARPA-BAA-15-58"),

@@ -23,9 +23,7 @@ def main(url: str, folder: str, publish_chunks: int) -> None:
             print(progress.stage, flush=True)
 
     print("ready", flush=True)
-    report = add(
-        workspace, [folder], settings=settings(publish_chunks=publish_chunks, parse_workers=1), progress=watch
-    )
+    report = add(workspace, [folder], settings=settings(publish_chunks=publish_chunks, parse_workers=1), progress=watch)
     print(report.model_dump_json(), flush=True)
 
 

@@ -1,4 +1,7 @@
-"""A fresh build in a process of its own: `python builder.py URL FOLDER WORKERS PUBLISH_CHUNKS` prints what came of it."""
+"""A fresh build in a process of its own: `python builder.py URL FOLDER WORKERS PUBLISH_CHUNKS`.
+
+It prints the content root, all unit ids and the hashes of the batches' files.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ __all__ = [
 
 FAMILY = "wordllama-256"
 ROOT = Root(Path("corpus"), "corpus")
-SUBJECTS = "pump valve boiler turbine gasket manometer flange bearing condenser impeller".split()
+SUBJECTS = ["pump", "valve", "boiler", "turbine", "gasket", "manometer", "flange", "bearing", "condenser", "impeller"]
 
 
 def settings(**flags: Any) -> ResolvedSettings:
@@ -55,24 +56,20 @@ def write_corpus(folder: Path, files: int = 30, seed: int = 1) -> Path:
 
 
 def _file(number: int, facts: list[tuple[str, int]]) -> tuple[str, str]:
-    sentences = [f"The {subject} of line {number} has article number {value}." for subject, value in facts]
+    said = [(subject, value, f"The {subject} of line {number} has article number {value}.") for subject, value in facts]
     match number % 5:
         case 0:
-            sections = (f"## {subject.title()}\n\n{text}\n" for (subject, _), text in zip(facts, sentences, strict=True))
+            sections = (f"## {subject.title()}\n\n{text}\n" for subject, _, text in said)
             return f"manual{number}.md", f"# Manual {number}\n\n" + "\n".join(sections)
         case 1:
-            return f"note{number}.txt", "\n\n".join(sentences) + "\n"
+            return f"note{number}.txt", "\n\n".join(text for _, _, text in said) + "\n"
         case 2:
-            bodies = (f'def {subject}_{value}():\n    """{text}"""\n    return {value}\n' for (subject, value), text
-                      in zip(facts, sentences, strict=True))
+            bodies = (f'def {name}_{value}():\n    """{text}"""\n    return {value}\n' for name, value, text in said)
             return f"module{number}.py", "\n\n".join(bodies)
         case 3:
-            rows = "".join(f"{subject},{value}\n" for subject, value in facts)
-            return f"parts{number}.csv", "name,article\n" + rows
+            return f"parts{number}.csv", "name,article\n" + "".join(f"{name},{value}\n" for name, value, _ in said)
         case _:
-            members = ", ".join(f'"{subject}_{value}": "{text}"' for (subject, value), text
-                                in zip(facts, sentences, strict=True))
-            return f"record{number}.json", "{" + members + "}\n"
+            return f"record{number}.json", json.dumps({f"{name}_{value}": text for name, value, text in said}) + "\n"
 
 
 def small_change(workspace: Workspace, path: str, text: str) -> Change:
@@ -91,7 +88,7 @@ def state_change(path: str, reason: str = "a test") -> Change:
 
 
 def _row(
-    path: str, state: Any, sha256: str | None, size: int, mark: str, extraction_id: str | None, reason: str | None = None
+    path: str, state: Any, sha256: str | None, size: int, mark: str, extraction_id: str | None, reason: str = ""
 ) -> SourceRow:
     source_id = source_identity("default", path, ROOT)
     return SourceRow(
@@ -104,7 +101,7 @@ def _row(
         content_sha256=sha256,
         size=size,
         state=state,
-        reason=reason,
+        reason=reason or None,
         fingerprint=mark,
         extraction_id=extraction_id,
     )

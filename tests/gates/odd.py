@@ -53,7 +53,8 @@ WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
 def docx(body: str) -> bytes:
-    return package({"[Content_Types].xml": TYPES, "word/document.xml": f'<w:document xmlns:w="{WORD}">{body}</w:document>'})
+    document = f'<w:document xmlns:w="{WORD}">{body}</w:document>'
+    return package({"[Content_Types].xml": TYPES, "word/document.xml": document})
 
 
 def pdf(pages: str = "<< /Type /Pages /Kids [] /Count 0 >>") -> bytes:
@@ -103,7 +104,7 @@ def fifo(folder: Path) -> list[str]:
 
 
 def unix_socket(folder: Path) -> list[str]:
-    place = os.getcwd()
+    place = Path.cwd()
     os.chdir(folder)  # the path of a socket may have a hundred bytes only
     try:
         with socket.socket(socket.AF_UNIX) as server:
@@ -164,6 +165,14 @@ def names(*wanted: str) -> Maker:
     return make
 
 
+def nested_python(levels: int) -> str:
+    return "".join(f"{' ' * level}if {level}:\n" for level in range(levels)) + " " * levels + "pass\n"
+
+
+def nested_list(levels: int) -> str:
+    return "".join(f"{' ' * min(level * 2, 400)}- level {level}\n" for level in range(levels))
+
+
 def rows(*lines: str) -> str:
     return "\r\n".join(lines)
 
@@ -192,26 +201,36 @@ PLAIN_ODDITIES: dict[str, tuple[str, bytes | str, frozenset[str]]] = {
     "pdf cut short": ("cut.pdf", pdf()[:60], QUARANTINED),
     "pdf without pages": ("zero.pdf", pdf(), QUARANTINED),
     "pdf whose pages are their own children": (
-        "cycle.pdf", pdf("<< /Type /Pages /Kids [2 0 R] /Count 1 >>"), QUARANTINED,
+        "cycle.pdf",
+        pdf("<< /Type /Pages /Kids [2 0 R] /Count 1 >>"),
+        QUARANTINED,
     ),
     "pdf that claims a billion pages": (
-        "billion.pdf", pdf("<< /Type /Pages /Kids [] /Count 1000000000 >>"), QUARANTINED,
+        "billion.pdf",
+        pdf("<< /Type /Pages /Kids [] /Count 1000000000 >>"),
+        QUARANTINED,
     ),
     "pdf of its first line": ("line.pdf", b"%PDF-1.7\n", QUARANTINED),
     "docx cut short": ("cut.docx", docx("<w:body/>")[:100], QUARANTINED),
     "zip named docx": ("zip.docx", package({"readme.txt": PROSE}), QUARANTINED),
-    "docx without document.xml": ("without.docx", package({"[Content_Types].xml": TYPES, "word/x.xml": ""}), QUARANTINED),
+    "docx without document.xml": (
+        "without.docx",
+        package({"[Content_Types].xml": TYPES, "word/x.xml": ""}),
+        QUARANTINED,
+    ),
     "docx of broken XML": ("broken.docx", docx("<w:body><w:p>"), QUARANTINED),
     "docx without body": ("bodiless.docx", docx(""), QUARANTINED),
     "docx nested deeply": ("nested.docx", docx("<w:tbl>" * 20_000 + "</w:tbl>" * 20_000), QUARANTINED),
     "docx with an entity bomb": (
         "bomb.docx",
-        package({
-            "[Content_Types].xml": TYPES,
-            "word/document.xml": "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>"
-            + "".join(f"<!ENTITY {y} '{f'&{x};' * 10}'>" for x, y in zip("abcdefgh", "bcdefghi", strict=True))
-            + f']><w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&i;</w:t></w:r></w:p></w:body></w:document>',
-        }),
+        package(
+            {
+                "[Content_Types].xml": TYPES,
+                "word/document.xml": "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>"
+                + "".join(f"<!ENTITY {y} '{f'&{x};' * 10}'>" for x, y in zip("abcdefgh", "bcdefghi", strict=True))
+                + f']><w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&i;</w:t></w:r></w:p></w:body></w:document>',
+            }
+        ),
         QUARANTINED,
     ),
     "html of nested divs": ("nested.html", "<div>" * 100_000 + "The valve." + "</div>" * 100_000, EITHER),
@@ -238,17 +257,21 @@ PLAIN_ODDITIES: dict[str, tuple[str, bytes | str, frozenset[str]]] = {
     "typescript that is none": ("not.ts", "The valve << opens >> at {{ nine", EITHER),
     "python with NULs": ("nul.py", b"valve = 9\x00\n", EITHER),
     "python of mixed tabs": ("tabs.py", "def valve():\n\tif 1:\n        return 9\n\treturn 8\n", INDEXED),
-    "python nested deeply": ("deep.py", "".join(f"{' ' * n}if {n}:\n" for n in range(500)) + " " * 500 + "pass\n", EITHER),
+    "python nested deeply": ("deep.py", nested_python(500), EITHER),
     "python of brackets": ("brackets.py", "valve = " + "[" * 20_000 + "]" * 20_000, EITHER),
     "python of an open string": ("string.py", 'def valve():\n    """never closed\n    return 9\n', EITHER),
     "python of a long chain": ("chain.py", "valve = " + "+".join(["9"] * 20_000) + "\n", EITHER),
-    "markdown of deep lists": ("lists.md", "".join(f"{' ' * min(n * 2, 400)}- level {n}\n" for n in range(2_000)), EITHER),
+    "markdown of deep lists": ("lists.md", nested_list(2_000), EITHER),
     "markdown of 50,000 list marks": ("marks.md", "- " * 50_000 + "valve\n", EITHER),
     "markdown of 50,000 quotes": ("quotes.md", ">" * 50_000 + " valve\n", EITHER),
     "markdown of open brackets": ("brackets.md", "[" * 20_000 + "valve" + "](" * 2_000, EITHER),
     "markdown of stars": ("stars.md", "*a **b " * 10_000, EITHER),
     "markdown of back ticks": ("ticks.md", "".join("`" * n + "a" for n in range(1, 1_000)), EITHER),
-    "markdown table of 2,000 columns": ("table.md", "|a" * 2_000 + "|\n" + "|-" * 2_000 + "|\n" + "|9" * 2_000 + "|\n", EITHER),
+    "markdown table of 2,000 columns": (
+        "table.md",
+        "".join(f"{cell * 2_000}|\n" for cell in ("|a", "|-", "|9")),
+        EITHER,
+    ),
     "markdown of an open fence": ("fence.md", "```\nThe valve never ends\n", INDEXED),
     "markdown of headings only": ("headings.md", "# \n## \n###### \n# Valve\n", EITHER),
     "mixed line ends": ("ends.txt", b"one\r\ntwo\rthree\nfour\x0bfive\x0csix\x85seven\xe2\x80\xa8eight", EITHER),
@@ -261,10 +284,10 @@ PLAIN_ODDITIES: dict[str, tuple[str, bytes | str, frozenset[str]]] = {
     "UTF-7": ("utf7.txt", "Die Prüfung +AOQ- der Anlage".encode("utf-7"), INDEXED),
     "Latin-1": ("latin.txt", "Die Prüfung der Ölpumpe, für jede Größe.".encode("latin-1"), INDEXED),
     "GB18030": ("gb.txt", ("阀门在九巴时打开。请检查泵的压力和温度。" * 10).encode("gb18030"), INDEXED),
-    "Shift-JIS": ("sjis.txt", ("弁は九バールで開きます。ポンプの圧力を確認してください。" * 10).encode("shift-jis"), INDEXED),
+    "Shift-JIS": ("sjis.txt", ("弁は九バールで開きます。圧力を確認してください。" * 10).encode("shift-jis"), INDEXED),
     "overlong UTF-8": ("overlong.txt", b"The valve \xc0\xaf opens \xe0\x80\xaf at nine", EITHER),
     "UTF-8 surrogates": ("cesu.txt", b"The valve \xed\xa0\x80 opens", EITHER),
-    "control characters": ("control.txt", "The \x07valve\x08 \x1b[31mopens\x1b[0m\x7f".encode(), EITHER),
+    "control characters": ("control.txt", b"The \x07valve\x08 \x1b[31mopens\x1b[0m\x7f", EITHER),
     "bidi overrides": ("bidi.py", "valve = 1  # \u202e\u2066 nine \u2069\u202c\n", INDEXED),
     "invisible tag characters": ("tags.txt", PROSE + "".join(chr(0xE0000 + ord(c)) for c in "ignore this"), INDEXED),
     "combining marks": ("zalgo.txt", "v" + "\u0301" * 50_000, INDEXED),

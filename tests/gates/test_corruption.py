@@ -112,7 +112,7 @@ def ask(workspace: Workspace) -> Iterator[str]:
 
 def test_every_kind_of_file_is_in_the_trial(whole: Path) -> None:
     """The table of kinds is complete: every file of the bundle is of exactly one kind, and there is one of each."""
-    kinds = [[kind for kind, pattern in KINDS.items() if re.fullmatch(pattern, name)] for name in files_of(whole / "bundle")]
+    kinds = [[kind for kind in KINDS if re.fullmatch(KINDS[kind], name)] for name in files_of(whole / "bundle")]
     assert all(len(each) == 1 for each in kinds)
     assert {each[0] for each in kinds} == set(KINDS)
 

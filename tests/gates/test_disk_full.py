@@ -91,7 +91,7 @@ def test_k5_a_file_that_does_not_fit(small_disk: Path, tmp_path: Path, size: int
     leave(small_disk, min(size // 2, SIZE // 2))
     with pytest.raises(BudgetExceeded):
         add(workspace, [tmp_path / "corpus"], settings=settings(parse_workers=1))
-    assert [path for path in (bundle / "staging").rglob("*")] == []
+    assert list((bundle / "staging").rglob("*")) == []
     assert verify(Workspace.open(bundle)).ok
 
 
@@ -130,9 +130,7 @@ def test_k5_the_caches_disk_is_full_for_a_local_bundle(small_disk: Path, tmp_pat
     assert query(Workspace.open(tmp_path / "bundle", cache=Cache(small_disk / "cache")), QUESTION).segments == expected
 
 
-def test_k5_the_state_folders_disk_is_full(
-    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_k5_the_state_folders_disk_is_full(small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """K5: where not even the registered roots can be remembered, an add says so before it does anything."""
     corpus = write_corpus(tmp_path / "corpus", files=3)
     workspace = Workspace.create(tmp_path / "bundle")
@@ -174,6 +172,6 @@ def test_k5_files_may_not_grow(tmp_path: Path, limit: int) -> None:
         text=True,
     )
     assert done.stdout.strip() == "budget exceeded", done.stdout + done.stderr
-    assert not [path for path in (bundle / "staging").rglob("*")]
+    assert not list((bundle / "staging").rglob("*"))
     assert verify(Workspace.open(bundle)).ok
     assert LocalStore(bundle).size("tychora.json")

@@ -80,7 +80,7 @@ def test_h10_no_source_of_ours_executes_what_it_reads() -> None:
     assert found == ALLOWED
 
 
-AUDITED = '''
+AUDITED = """
 import json, os, sys
 
 bundle, corpus = (os.path.realpath(place) + os.sep for place in sys.argv[1:3])
@@ -91,7 +91,7 @@ def below(place):
         place = os.path.realpath(os.fsdecode(place))
     except (TypeError, ValueError):
         return False
-    return place.startswith((bundle, corpus))
+    return place.startswith((bundle, corpus)) and os.path.exists(place)
 
 def hook(event, arguments):
     if event == "subprocess.Popen" or event in ("os.system", "os.exec", "os.posix_spawn", "os.fork", "ctypes.dlopen"):
@@ -123,7 +123,7 @@ for source in workspace.head().live_sources():
         workspace.objects.get(source.row.content_sha256)
 report = verify(workspace)
 print(json.dumps({"events": events, "segments": len(result.segments), "ok": report.ok}))
-'''
+"""
 
 
 @pytest.fixture

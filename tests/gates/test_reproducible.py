@@ -25,7 +25,7 @@ CIRCUMSTANCES = [
 ]
 
 
-def build(folder: Path, files: list[tuple[Path, str]], circumstance: dict[str, str], publish_chunks: int) -> dict[str, Any]:
+def build(folder: Path, files: list[tuple[Path, str]], circumstance: dict[str, str], chunks: int) -> dict[str, Any]:
     """Copy the files below a folder called `corpus` in the given order, and build a bundle of them."""
     corpus = folder / "corpus"
     for file, name in files:
@@ -35,7 +35,7 @@ def build(folder: Path, files: list[tuple[Path, str]], circumstance: dict[str, s
     surroundings = {key: value for key, value in circumstance.items() if key.isupper()}
     command = [sys.executable, str(BUILDER), str(folder / "bundle"), str(corpus), circumstance["workers"]]
     done = subprocess.run(
-        [*command, str(publish_chunks)],
+        [*command, str(chunks)],
         env={**os.environ, **own, **surroundings},
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -49,7 +49,7 @@ def build(folder: Path, files: list[tuple[Path, str]], circumstance: dict[str, s
 @pytest.mark.parametrize("publish_chunks", [20_000, 15], ids=["one batch", "several batches"])
 def test_s1_fresh_builds_agree(tmp_path: Path, seed: int, publish_chunks: int) -> None:
     """S1: the same inputs built fresh in other directories, orders of creation, time zones, locales, hash seeds and
-    numbers of workers: same content root and unit ids, and the same batch bytes, Lance's manifest and names excepted."""
+    numbers of workers: same content root and unit ids, same batch bytes, Lance's manifest and names excepted."""
     source = write_corpus(tmp_path / "source", files=25)
     files = [(path, path.relative_to(source).as_posix()) for path in sorted(source.rglob("*")) if path.is_file()]
     (source / "part0" / "long.txt").write_text("\n\n".join(f"Sentence {n} of a long note." for n in range(3_000)))

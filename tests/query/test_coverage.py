@@ -38,7 +38,12 @@ def ask(build: Callable[..., Workspace]) -> Callable[[str], QueryResult]:
 
 @pytest.mark.parametrize(
     "question",
-    ["When does the ferry leave from the north quay?", "How much is the mooring fee?", "What does § 12(3)(b) say?", "Form 8864"],
+    [
+        "When does the ferry leave from the north quay?",
+        "How much is the mooring fee?",
+        "What does § 12(3)(b) say?",
+        "Form 8864",
+    ],
 )
 def test_evidence_for_all_that_was_named_is_sufficient(ask: Callable[[str], QueryResult], question: str) -> None:
     result = ask(question)

@@ -18,13 +18,17 @@ from tychora_schemas.result import QueryResult
 
 Build = Callable[..., Workspace]
 
-LONG = "".join(f"Clause {n} obliges the harbour master to keep book number {n} open on day {n % 31}. " for n in range(400))
+LONG = "".join(
+    f"Clause {n} obliges the harbour master to keep book number {n} open on day {n % 31}. " for n in range(400)
+)
 FILES: dict[str, bytes] = {
     "long.txt": LONG.encode(),
     "paragraphs.txt": "\n\n".join(f"Paragraph {n} is about ferry number {n}." for n in range(300)).encode(),
     "crlf.txt": ("\ufeff" + "\r\n\r\n".join(f"Größe {n}: die Fähre № {n} fährt." for n in range(120))).encode(),
     "wide.txt": ("\ufeff" + "\n".join(f"Zeile {n} über Fähren" for n in range(50))).encode("utf-16-le"),
-    "latin.txt": "Die Fähre fährt täglich über die Förde.\n\nÜber die Größe der Fähre wird gestritten.\n".encode("cp1252"),
+    "latin.txt": "Die Fähre fährt täglich über die Förde.\n\nÜber die Größe der Fähre wird gestritten.\n".encode(
+        "cp1252"
+    ),
     "notes.md": b"# Ferry\n\nIt leaves at *seven*.\n\n- one ferry\n- two ferries\n\n## Tariff\n\n| who | pence |\n| - | - |\n| child | 5 |\n",
     "tariff.csv": b"who,pence\nchild,5\nadult,10\n" + b"".join(b"ferry %dx,%d pence\n" % (n, n) for n in range(300)),
     "ferry.py": b'class Ferry:\n    """A ferry."""\n\n    def leave(self, hour: int) -> None:\n        """Leave the harbour."""\n'
@@ -32,7 +36,19 @@ FILES: dict[str, bytes] = {
     "ferry.json": b'{"ferry": {"leaves": "at seven \\u00fc", "tariff": [5, 10]}}',
     "ferry.html": b"<html><body><h1>Ferry</h1><p>The ferry &amp; the <b>tariff</b>.</p><p>Second paragraph.</p></body></html>",
 }
-WORDS = ["ferry", "tariff", "Fähre", "clause 17", "book number", "paragraph 250", "leave", "pence", "Größe", "seven", "Zeile 7"]
+WORDS = [
+    "ferry",
+    "tariff",
+    "Fähre",
+    "clause 17",
+    "book number",
+    "paragraph 250",
+    "leave",
+    "pence",
+    "Größe",
+    "seven",
+    "Zeile 7",
+]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +72,13 @@ def check(result: QueryResult, request: QueryRequest) -> None:
             between, quoted, _ = segment.text[at:].partition(citation.quote)
             assert quoted and not between.strip()
             at += len(between) + len(quoted)
-            checked(citation.source_path, citation.quote, citation.locator.bytes, citation.locator.encoding, citation.locator.lines)
+            checked(
+                citation.source_path,
+                citation.quote,
+                citation.locator.bytes,
+                citation.locator.encoding,
+                citation.locator.lines,
+            )
         assert not segment.text[at:].strip()
         end = 0
         for span in segment.matched:
@@ -64,7 +86,9 @@ def check(result: QueryResult, request: QueryRequest) -> None:
             end = span.end
 
 
-def checked(path: str, quote: str, place: tuple[int, int] | None, encoding: str | None, lines: tuple[int, int] | None) -> None:
+def checked(
+    path: str, quote: str, place: tuple[int, int] | None, encoding: str | None, lines: tuple[int, int] | None
+) -> None:
     """The bytes at the place are the quote, and the lines are those of the bytes."""
     if place is None:
         return
@@ -116,7 +140,9 @@ def test_the_same_bytes_in_two_collections_are_two_hits(build: Build) -> None:
 
 
 def test_a_small_hit_is_widened_within_its_section_and_only_where_asked(build: Build) -> None:
-    sections = "\n\n".join(f"## Part {n}\n\n" + "\n\n".join(f"Sentence {n} {m} of the text." for m in range(3)) for n in range(4))
+    sections = "\n\n".join(
+        f"## Part {n}\n\n" + "\n\n".join(f"Sentence {n} {m} of the text." for m in range(3)) for n in range(4)
+    )
     workspace = build({"parts.md": "# Title\n\n" + sections})
     for context in (True, False):
         segment = query(workspace, QueryRequest(question="Sentence 2 1", k=1, context=context)).segments[0]

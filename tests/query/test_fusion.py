@@ -21,7 +21,9 @@ def found(scores: dict[int, float]) -> list[Found]:
 
 
 @given(SCORES, st.lists(st.floats(-1, 1, width=32), min_size=20, max_size=20))
-def test_scores_lie_between_0_and_1_and_equal_ones_are_ordered_by_place(lexical: list[float], cosines: list[float]) -> None:
+def test_scores_lie_between_0_and_1_and_equal_ones_are_ordered_by_place(
+    lexical: list[float], cosines: list[float]
+) -> None:
     rows = {"lexical": found(dict(enumerate(lexical[:12]))), "text": found(dict(enumerate(cosines)))}
     ranked = convex(pool(rows), [space(cosines)], {})
     assert all(0 <= each.score <= 1 for each in ranked)
@@ -45,7 +47,11 @@ def test_a_named_document_wins_between_equals() -> None:
 
 
 def test_reciprocal_ranks_have_the_reference_weights() -> None:
-    rows = {"exact": [Found((0, 0), 1.0)], "lexical": [Found((0, 1), 1.0), Found((0, 0), 0.5)], "text": [Found((0, 1), 1.0)]}
+    rows = {
+        "exact": [Found((0, 0), 1.0)],
+        "lexical": [Found((0, 1), 1.0), Found((0, 0), 0.5)],
+        "text": [Found((0, 1), 1.0)],
+    }
     first, second = reciprocal(pool(rows))
     assert (first.place, first.score) == ((0, 0), round(2 / 61 + 1 / 62, 6))
     assert (second.place, second.score) == ((0, 1), round(1 / 61 + 1 / 61, 6))

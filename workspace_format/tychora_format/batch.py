@@ -100,18 +100,14 @@ def write_batch(
         sources=len(sources),
         merkle_root=merkle_root(roots).hex(),
         families=dict.fromkeys(embeddings, rows) if rows else {},
-        files=tuple(
-            FileEntry(path=f"batches/{batch_id}/{name}", size=size, sha256=sha) for name, size, sha in named
-        ),
+        files=tuple(FileEntry(path=f"batches/{batch_id}/{name}", size=size, sha256=sha) for name, size, sha in named),
     )
 
 
 def _write_table(directory: Path, name: str, table: pa.Table) -> None:
     if table.num_rows:
         (directory / "tables").mkdir(parents=True, exist_ok=True)
-        pq.write_table(
-            table, directory / "tables" / f"{name}.parquet", compression="zstd", compression_level=9
-        )
+        pq.write_table(table, directory / "tables" / f"{name}.parquet", compression="zstd", compression_level=9)
 
 
 def _chunk_table(extractions: Sequence[Extraction]) -> pa.Table:

@@ -51,7 +51,7 @@ _FILE_TYPES = (
     "|tiff|webp|exe|dll|so"
 )
 
-_SERIES = "form|rfc|pep|iso|iec|din|ieee|ansi|directive|regulation|public law|executive order"
+_SERIES = "form|rfc|pep|iso|iec|din|ieee|ansi|directive|regulation|public\\slaw|executive\\sorder"
 _NUMBERED = (
     "part|article|art\\.|artikel|rule|schedule|annex|anhang|appendix|exhibit|chapter|kapitel|clause|table|tabelle"
     "|figure|fig\\.|abbildung|abb\\.|note|bemerkung|theorem|lemma|equation"
@@ -60,17 +60,17 @@ _SAME_WORD = {"art.": "article", "artikel": "article", "fig.": "figure", "abb.":
 _LAWS = frozenset({"article", "rule"})
 _NUMBER = r"[0-9]+[a-z]?(?:[.\-][0-9]+[a-z]?)*"
 _PARAGRAPHS = r"(?:\([0-9a-z]{1,5}\))"
-_PLACE = rf"{_NUMBER}(?:\ ?{_PARAGRAPHS}){{,8}}"
+_PLACE = rf"{_NUMBER}(?:\s?{_PARAGRAPHS}){{,8}}"
 _NAME = r"[^\W\d]\w*"
 
 _KINDS = {
     "advisory": r"(?i:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|CWE-\d+)",
-    "regulation": rf"(?i:\d+\ (?:CFR|U\.?S\.?C\.?)\ (?P<part>part\ )?(?:§+\ ?)?(?P<law>{_PLACE}))",
-    "section": rf"(?i:(?:§+\ ?|(?:section|sec\.)\ )(?P<place>{_PLACE}))",
+    "regulation": rf"(?i:\d+\s(?:CFR|U\.?S\.?C\.?)\s(?P<part>part\s)?(?:§{{1,2}}\s?)?(?P<law>{_PLACE}))",
+    "section": rf"(?i:(?:§{{1,2}}\s?|(?:section|sec\.)\s)(?P<place>{_PLACE}))",
     "paragraph": rf"(?i:{_NUMBER}{_PARAGRAPHS}{{1,8}}|{_PARAGRAPHS}{{2,8}})",
-    "series": rf"(?i:(?P<body>{_SERIES})\ (?:no\.?\ )?(?P<serial>\d\w*(?:[.\-/]\w+)*))",
+    "series": rf"(?i:(?P<body>{_SERIES})\s(?:no\.?\s)?(?P<serial>\d\w*(?:[.\-/]\w+)*))",
     "numbered": (
-        rf"(?i:(?P<kept>{_NUMBERED})\ (?P<position>(?:{_NUMBER}|(?-i:[IVXLC]+)){_PARAGRAPHS}{{,8}}))(?![\-./]\w)"
+        rf"(?i:(?P<kept>{_NUMBERED})\s(?P<position>(?:{_NUMBER}|(?-i:[IVXLC]+)){_PARAGRAPHS}{{,8}}))(?![\-./]\w)"
     ),
     "language": r"[Cc]\+\+(?:\d\d)?|[CFJcfj]\#|(?:ASP)?\.(?:[A-Z]\w+|net)",
     "package": r"@[\w.\-]+/[\w.\-]*\w",
@@ -83,7 +83,7 @@ _KINDS = {
     "number": r"(?:\w+[\-./])+\w+",
     "word": r"(?=\w*?(?:_|\d[^\W\d_]|[^\W\d_]\d|[a-z][A-Z]))\w+",
 }
-_PLAIN_WORD = rf"(?!(?i:{_SERIES}|{_NUMBERED}|sec)[\ .t])[A-Za-z][a-z]*(?:[\s,;]|[.:]\s)"
+_PLAIN_WORD = rf"(?!(?i:{_SERIES}|{_NUMBERED}|sec)[\s.t])[A-Za-z][a-z]*(?:[\s,;]|[.:]\s)"
 """Passed over at once, for speed: three words in four."""
 
 _IDENTIFIER = re.compile(
@@ -178,14 +178,14 @@ def _place_forms(place: str) -> tuple[str, ...]:
 
 def _chain_forms(prefix: str, place: str) -> list[str]:
     """A number and its paragraphs, from the whole law down: 12, 12(3), 12(3)(b)."""
-    place = place.casefold().replace(" ", "")
+    place = "".join(place.casefold().split())
     ends = [match.end() for match in _CHAIN.finditer(place)]
     start = place.find("(")
     return [prefix + place[:end] for end in ([start] if start > 0 else [] if ends else [len(place)]) + ends]
 
 
 def _series(match: re.Match[str]) -> _Reading:
-    return (f"{match['body']}{match['serial']}".casefold().replace(" ", ""),), True
+    return ("".join(f"{match['body']}{match['serial']}".casefold().split()),), True
 
 
 def _numbered(match: re.Match[str]) -> _Reading:

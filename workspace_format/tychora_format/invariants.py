@@ -45,9 +45,7 @@ def check_store(store: Store) -> Iterator[Problem]:
     """1. The store honours put-if-absent."""
     try:
         if not proves_put_if_absent(store):
-            yield Problem(
-                store.url, "the store does not honour put-if-absent: it must not be shared by writers"
-            )
+            yield Problem(store.url, "the store does not honour put-if-absent: it must not be shared by writers")
     except TychoraError as error:
         yield Problem(store.url, f"whether the store honours put-if-absent cannot be told: {error.message}")
 
@@ -151,9 +149,7 @@ def _check_units(batch: Batch) -> Iterator[Problem]:
                 position = span.end
                 leaf = unit_id(extraction.content_sha256, len(leaves), span.kind, text, span.locator)
                 if next(stored, None) != leaf[:UNIT_PREFIX]:
-                    yield Problem(
-                        batch.id, f"row {chunk.row}: a unit's id does not follow from its text and place"
-                    )
+                    yield Problem(batch.id, f"row {chunk.row}: a unit's id does not follow from its text and place")
                 leaves.append(leaf)
             if chunk.extraction != ordinal:
                 yield Problem(batch.id, f"row {chunk.row} belongs to another extraction than its table says")
@@ -170,9 +166,7 @@ def check_snapshot(snapshot: Snapshot, store: Store) -> Iterator[Problem]:
     tags = [entry.tag for entry in manifest.batches if entry.rows]
     if len(set(tags)) != len(tags) or len({entry.id for entry in manifest.batches}) != len(manifest.batches):
         yield Problem(where, "it lists a batch twice, or two of the same tag")
-    known = {
-        each for batch in snapshot.batches for each in batch.extractions.column("extraction_id").to_pylist()
-    }
+    known = {each for batch in snapshot.batches for each in batch.extractions.column("extraction_id").to_pylist()}
     seen: set[str] = set()
     for live in snapshot.live_sources():
         row = live.row

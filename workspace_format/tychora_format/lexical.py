@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from tychora_schemas.errors import BudgetExceeded
 
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.analysis import terms as index_terms
@@ -37,6 +36,7 @@ from tychora_format.lexical_view import (
     mask_digest,
     naming_damage,
 )
+from tychora_schemas.errors import BudgetExceeded
 
 __all__ = ["DESCRIPTION", "Hit", "LexicalDocument", "LexicalPart", "View", "build", "open_view"]
 
@@ -172,6 +172,8 @@ class View:
 
     def search(self, terms: Sequence[tuple[str, float]], limit: int) -> list[Hit]:
         """The best rows by BM25 (k1 1.2, b 0.75) over `(index term, weight)` pairs; equal scores by part and row."""
+        if not self._searcher:
+            return []
         weights: dict[str, float] = defaultdict(float)
         for term, weight in terms:
             weights[term] += weight

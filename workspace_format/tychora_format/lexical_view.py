@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tychora_schemas.errors import CorruptWorkspace
 
 __all__ = [

@@ -14,8 +14,6 @@ def is_plain_path(path: str) -> bool:
     """True for a relative path of portable names: no `..`, drive letter, blank, or name reserved by some system."""
     names = path.split("/")
     return len(path) <= 512 and all(
-        _NAME.match(name) is not None
-        and not name.endswith(".")
-        and name.split(".")[0].lower() not in _RESERVED
+        _NAME.match(name) is not None and not name.endswith(".") and name.split(".")[0].lower() not in _RESERVED
         for name in names
     )

@@ -149,7 +149,5 @@ def content_root(sources: pa.Table) -> str:
     """
     names = ("source_id", "path", "state", "revision_id", "extraction_id")
     columns = [sources.column(name).to_pylist() for name in names]
-    leaves = [
-        digest("live-v1", dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)
-    ]
+    leaves = [digest("live-v1", dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
     return merkle_root(sorted(leaves)).hex()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +26,9 @@ from tychora_format.store import Store, open_store, proves_put_if_absent
 __all__ = ["MARKER", "Marker", "Workspace", "utc_now"]
 
 MARKER = "tychora.json"
+
+OPEN_SNAPSHOTS = 8
+"""Snapshots that one workspace keeps open: the head and what a few questions about the past need."""
 
 
 def utc_now() -> str:
@@ -56,6 +60,7 @@ class Workspace:
         self.statements = Statements(store)
         self.objects = Objects(store)
         self._open: dict[str, Snapshot] = {}
+        self._opening = threading.Lock()
 
     @classmethod
     def create(
@@ -76,16 +81,16 @@ class Workspace:
         first = next(iter(store.list("")), None)
         if store.size(MARKER) is not None:
             raise Conflict(
-                f"{store.url} is a workspace already", next_step="use it as it is, or choose another place"
+                f"{_spoken(store)} is a workspace already", next_step="use it as it is, or choose another place"
             )
         if first is not None:
             raise InvalidRequest(
-                f"{store.url} is not empty: it holds {first.path}",
+                f"{_spoken(store)} is not empty: it holds {first.path}",
                 next_step="choose a new or an empty folder",
             )
         if not proves_put_if_absent(store):
             raise UnsupportedContent(
-                f"{store.url} does not honour put-if-absent: two writers could overwrite each other's commits",
+                f"{_spoken(store)} does not honour put-if-absent: two writers could overwrite each other's commits",
                 next_step="use a store that does (a local directory, S3), or keep the bundle on a local disk and copy it",
             )
         marker = Marker(
@@ -95,7 +100,7 @@ class Workspace:
             settings=dict(settings or {}),
         )
         if not store.create(MARKER, seal(marker.model_dump(mode="json"))):
-            raise Conflict(f"{store.url} became a workspace just now", next_step="use it as it is")
+            raise Conflict(f"{_spoken(store)} became a workspace just now", next_step="use it as it is")
         return cls(store, marker, cache or Cache(cache_directory()))
 
     @classmethod
@@ -149,9 +154,7 @@ class Workspace:
 
     def empty(self) -> Snapshot:
         """The state before the first commit."""
-        nothing = Manifest(
-            format=FORMAT_VERSION, parents=(), time=utc_now(), content_root="0" * 64, batches=()
-        )
+        nothing = Manifest(format=FORMAT_VERSION, parents=(), time=utc_now(), content_root="0" * 64, batches=())
         return Snapshot("", nothing, self.store, self.cache)
 
     def put_manifest(self, manifest: Manifest) -> str:
@@ -197,9 +200,7 @@ class Workspace:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", reference):
             return None
         try:
-            return str(
-                unseal(self.store.read(f"tags/{reference}.json"), f"tags/{reference}.json").get("snapshot")
-            )
+            return str(unseal(self.store.read(f"tags/{reference}.json"), f"tags/{reference}.json").get("snapshot"))
         except NotFound:
             return None
 
@@ -225,14 +226,10 @@ class Workspace:
             return None
         found = {Path(entry.path).stem for entry in self.store.list(f"snapshots/{prefix}")}
         if len(found) > 1:
-            raise InvalidRequest(
-                f"{reference} is the prefix of {len(found)} snapshots", next_step="give more digits"
-            )
+            raise InvalidRequest(f"{reference} is the prefix of {len(found)} snapshots", next_step="give more digits")
         return next(iter(found), None)
 
-    def commit(
-        self, build: Callable[[Snapshot], Manifest | None], *, now: Callable[[], str] = utc_now
-    ) -> Snapshot:
+    def commit(self, build: Callable[[Snapshot], Manifest | None], *, now: Callable[[], str] = utc_now) -> Snapshot:
         """Put a manifest on top of the newest snapshot.
 
         `build(head)` makes the manifest that continues `head`, or None when nothing is left to do; it is called again
@@ -256,3 +253,9 @@ class Workspace:
     def put_files(self, directory: Path, names: Iterable[tuple[str, str]]) -> None:
         """Upload `(name below directory, path in the bundle)` pairs; all are durable when this returns."""
         self.store.write_many([(path, directory / name) for name, path in names])
+
+
+def _spoken(store: Store) -> str:
+    """A store's place as people write it: a path, or a URL where it is not on this machine."""
+    local = store.local_path(MARKER)
+    return store.url if local is None else str(local.parent)

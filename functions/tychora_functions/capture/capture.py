@@ -40,9 +40,7 @@ HEAD = 64 << 10
 
 def _open(location: Path) -> int:
     """Open a regular file for reading without following a link; O_NONBLOCK, so that a pipe cannot hang us."""
-    flags = (
-        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    )
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(location, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -53,13 +51,9 @@ def _open(location: Path) -> int:
 def _typed(location: Path, error: OSError) -> TychoraError:
     spoken = (error.strerror or type(error).__name__).lower()
     if isinstance(error, PermissionError):
-        return AccessDenied(
-            f"it cannot be read: {spoken}", next_step="give this user read permission and add it again"
-        )
+        return AccessDenied(f"it cannot be read: {spoken}", next_step="give this user read permission and add it again")
     if isinstance(error, FileNotFoundError):
-        return NotFound(
-            "it vanished while the run was at work", next_step="add it again if it is still wanted"
-        )
+        return NotFound("it vanished while the run was at work", next_step="add it again if it is still wanted")
     return MalformedContent(f"it cannot be read: {spoken}", next_step="check the disk, then add it again")
 
 
@@ -86,9 +80,7 @@ def read_exactly(location: Path) -> bytes:
                 return data
     except OSError as error:
         raise _typed(location, error) from error
-    raise MalformedContent(
-        "it keeps changing while it is read", next_step="add it again when nothing writes to it"
-    )
+    raise MalformedContent("it keeps changing while it is read", next_step="add it again when nothing writes to it")
 
 
 def capture(workspace: Workspace, locations: Iterable[Path]) -> Iterator[Captured]:

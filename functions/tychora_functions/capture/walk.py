@@ -14,9 +14,7 @@ from tychora_schemas.settings import Settings
 
 __all__ = ["Met", "readable_path", "walk"]
 
-PRUNED = frozenset(
-    {".git", ".hg", ".svn", ".bzr", "__pycache__", "node_modules", ".venv", ".tox", ".mypy_cache"}
-)
+PRUNED = frozenset({".git", ".hg", ".svn", ".bzr", "__pycache__", "node_modules", ".venv", ".tox", ".mypy_cache"})
 """Folders of tools, never of people: pruned whatever the settings say."""
 
 MARKER = "tychora.json"
@@ -53,9 +51,7 @@ def walk(root: Path, settings: Settings, subtree: str = "") -> Iterator[Met]:
     if not start.is_dir() or start.is_symlink():
         yield _met(root, start, rules)
         return
-    for folder in (
-        [*reversed(start.relative_to(root).parents), start.relative_to(root)] if start != root else []
-    ):
+    for folder in [*reversed(start.relative_to(root).parents), start.relative_to(root)] if start != root else []:
         rules.enter(root / folder)
     yield from _folder(root, start, rules)
 
@@ -109,9 +105,7 @@ def _met(root: Path, location: Path, rules: _Rules) -> Met:
         return _refused(root, location, "it is no regular file (a pipe, a socket or a device)")
     if status.st_size > rules.settings.capture_maximum_bytes:
         limit = rules.settings.capture_maximum_bytes
-        return _refused(
-            root, location, f"it has {status.st_size:,} bytes, more than capture_maximum_bytes ({limit:,})"
-        )
+        return _refused(root, location, f"it has {status.st_size:,} bytes, more than capture_maximum_bytes ({limit:,})")
     return Met(path, location, status.st_size)
 
 
@@ -121,17 +115,13 @@ def _link(root: Path, location: Path) -> Met:
         inside = target.is_relative_to(root.resolve())
     except (OSError, RuntimeError) as error:
         loop = "Symlink loop" in str(error) or getattr(error, "errno", None) == 40
-        return _refused(
-            root, location, "it is a link in a loop" if loop else "it is a link whose target is missing"
-        )
+        return _refused(root, location, "it is a link in a loop" if loop else "it is a link whose target is missing")
     if target.is_dir() and location.absolute().is_relative_to(target):
         return _refused(root, location, "it is a link to a folder that contains it: a loop")
     if not inside:
         return _refused(root, location, "it is a link that leads outside of the root; add its target itself")
     where = _relative(root.resolve(), target)
-    return Met(
-        _relative(root, location), location, 0, "skipped", f"it is a link to {where}, which counts by itself"
-    )
+    return Met(_relative(root, location), location, 0, "skipped", f"it is a link to {where}, which counts by itself")
 
 
 def _refused(root: Path, location: Path, reason: str) -> Met:
@@ -177,9 +167,7 @@ class _Rules:
         for folder in location.parents:
             spec = self.specs.get(folder)
             if spec is not None:
-                decided = spec.check_file(
-                    str(location.relative_to(folder)).replace(os.sep, "/") + suffix
-                ).include
+                decided = spec.check_file(str(location.relative_to(folder)).replace(os.sep, "/") + suffix).include
                 if decided is not None:
                     return f"{_relative(self.root, folder)}/.gitignore names it" if decided else None
             if folder == self.root:

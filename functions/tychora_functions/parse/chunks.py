@@ -96,9 +96,7 @@ def _divide(unit: Unit, tokens: int, count_tokens: CountTokens, ceiling: int) ->
         start, end, size = waiting.pop()
         if size <= ceiling or end - start < 2:
             attributes = {**unit.attributes, "part": str(number)}
-            part = replace(
-                unit, text=unit.text[start:end], attributes=attributes, gap=unit.gap if number == 0 else ""
-            )
+            part = replace(unit, text=unit.text[start:end], attributes=attributes, gap=unit.gap if number == 0 else "")
             yield _Measured(part, size, unit.place(start, end))
             number += 1
             continue

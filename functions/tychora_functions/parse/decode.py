@@ -72,6 +72,7 @@ _COMMON_LEADS = {
 """Per East Asian encoding the lead bytes of punctuation, kana and its first plane of frequent characters."""
 
 _CONTROLS = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]+")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _SAMPLE = 100_000
 _STRANGE, _TOO_STRANGE = 0.05, 0.3
 _APOSTROPHES = "’‘ʼ´·‑–—…"
@@ -181,8 +182,8 @@ def _inferred(data: bytes) -> Decoded:
 
 def _sample(data: bytes) -> bytes:
     """The lines of `data` around its first byte that is not ASCII."""
-    first = next((at for at, byte in enumerate(data) if byte > 0x7F), 0)
-    start = data.rfind(b"\n", 0, max(0, first - _SAMPLE // 2)) + 1
+    first = _NOT_ASCII.search(data)
+    start = data.rfind(b"\n", 0, max(0, first.start() - _SAMPLE // 2 if first else 0)) + 1
     if start + _SAMPLE >= len(data):
         return data[start:]
     return data[start : data.rfind(b"\n", start, start + _SAMPLE) + 1 or start + _SAMPLE]

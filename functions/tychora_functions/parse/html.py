@@ -10,12 +10,14 @@ from tychora_schemas.locator import Locator
 
 from . import textmap
 from .decode import decode
-from .outline import Outline
+from tychora_functions.parse.outline import Outline
 from .page import Found, Page
 from .textmap import TextMap
 from .units import Document, Unit
 
 __all__ = ["parse", "read_at"]
+
+RANGE = ".."
 
 
 def parse(data: bytes, name: str) -> Document:
@@ -43,25 +45,32 @@ def parse(data: bytes, name: str) -> Document:
 
 
 def read_at(data: bytes, locator: Locator) -> str:
-    """The visible text at a locator, read again from the page. Raises NotFound where its path does not lead."""
+    """The visible text at a locator, read again from the page. Raises NotFound where its path does not lead.
+
+    A path `a..b` is everything from a to b, joined by line ends.
+    """
     if locator.bytes is not None:
         return textmap.read_at(data, locator)
-    text = _texts(data).get(locator.path or "")
-    if text is None:
+    first, _, last = (locator.path or "").partition(RANGE)
+    found = _texts(data)
+    paths = [path for path, _ in found]
+    if first not in paths or (last or first) not in paths:
         raise NotFound(
             f"The page has no text at {locator.path}.",
             next_step="Check that the locator belongs to this revision of the file.",
         )
-    start, end = locator.characters or (0, len(text))
-    return text[start:end]
+    end = len(paths) - paths[::-1].index(last or first)
+    text = "\n".join(each for _, each in found[paths.index(first) : end])
+    start, stop = locator.characters or (0, len(text))
+    return text[start:stop]
 
 
 @lru_cache(maxsize=2)
-def _texts(data: bytes) -> dict[str, str]:
-    """Text by path: the citations of a page are read one after another, parsing it once is enough."""
+def _texts(data: bytes) -> list[tuple[str, str]]:
+    """Path and text of every unit: the citations of a page are read one after another, parsing it once is enough."""
     page = Page(decode(data).text)
     page.read()
-    return {found.path: found.text for found in page.found}
+    return [(found.path, found.text) for found in page.found]
 
 
 def _place(text_map: TextMap, found: Found) -> Callable[[int, int], Locator]:

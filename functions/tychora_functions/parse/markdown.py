@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .decode import decode
-from .outline import Outline
+from tychora_functions.parse.outline import Outline
 from .textmap import TextMap, Tiler, read_at, split
 from .units import Document, UnitKind
 

@@ -37,8 +37,10 @@ def normalised(text: str) -> str:
 
 
 def readings(text: str) -> str:
-    """`normalised(text)`, and after it the other reading of every word divided at a line end: with a hyphen where it was
-    dropped, in one word where it was kept. An index of the result finds both."""
+    """`normalised(text)`, and after it the other reading of every word divided at a line end.
+
+    That has a hyphen where it was dropped, and none where it was kept: an index of the result finds both.
+    """
     others = []
     for match in LINE_END.finditer(text):
         hard = _is_hard(match[1], match[2])

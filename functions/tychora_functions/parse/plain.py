@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .decode import decode
-from .outline import Outline
+from tychora_functions.parse.outline import Outline
 from .textmap import TextMap, Tiler, read_at, split
 from .units import Document, Unit
 

@@ -33,9 +33,7 @@ START_SECONDS = 60.0
 
 
 class _Worker:
-    def __init__(
-        self, number: int, settings: ResolvedSettings, answers: queue.Queue[tuple[_Worker, object | None]]
-    ):
+    def __init__(self, number: int, settings: ResolvedSettings, answers: queue.Queue[tuple[_Worker, object | None]]):
         self.number = number
         self.task: Task | None = None
         self.deadline = 0.0
@@ -135,21 +133,24 @@ class WorkerPool:
             self.workers.remove(worker)
         worker.close()
 
-    def run(self, tasks: Iterable[Task], stop: Callable[[], bool] = lambda: False) -> Iterator[Answer]:
+    def run(self, tasks: Iterable[Task | None], stop: Callable[[], bool] = lambda: False) -> Iterator[Answer]:
         """One answer per task, as they come. A worker that dies or passes a limit costs only its own task.
 
+        Where `tasks` gives None, it is asked again after the next answer; it must not while no task is out.
         Once `stop()` is true, no further answer comes, and what the workers were at is left undone.
         """
         source = iter(tasks)
+        exhausted_mark = object()
         exhausted = False
         while not stop():
             while not exhausted and sum(worker.task is not None for worker in self.workers) < self.size:
-                task = next(source, None)
-                if task is None:
-                    exhausted = True
-                    break
-                worker = next((each for each in self.workers if each.task is None), None) or self._start()
-                worker.give(task, self.settings.settings.parse_seconds)
+                task = next(source, exhausted_mark)
+                if isinstance(task, Task):
+                    worker = next((each for each in self.workers if each.task is None), None) or self._start()
+                    worker.give(task, self.settings.settings.parse_seconds)
+                    continue
+                exhausted = task is exhausted_mark
+                break
             if exhausted and not any(worker.task for worker in self.workers):
                 return
             yield from self._wait()

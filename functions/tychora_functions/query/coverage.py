@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tychora_format.identifiers import identifiers
+from tychora_format.identifiers import Identifier, identifiers
 from tychora_schemas.result import Coverage, Verdict
 
 from tychora_functions.query.matching import Matcher
@@ -27,17 +27,20 @@ SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one segment says: its text with title, headings and context, and the identifier forms of its rows."""
+    """What one segment says: its text with title, headings and context, its path, the identifier forms of its rows."""
 
     text: str
+    path: str
     forms: frozenset[str]
 
 
 def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) -> tuple[Coverage, list[str]]:
     """The coverage, and in words what of the question the evidence lacks."""
-    held = [matcher.held(each.text) for each in evidence]
+    held = [matcher.held(f"{each.path}\n{each.text}") for each in evidence]
     everywhere = set().union(*held)
-    known = {each.surface: matcher.is_indexed(each.form) and _holds(each.form, evidence) for each in question.identifiers}
+    known = {
+        each.surface: matcher.is_indexed(each.form) and _holds(each.form, evidence) for each in question.identifiers
+    }
     decisive = [each for each in question.identifiers if each.recognised or question.is_only(each)]
     missing = [each.surface for each in decisive if not known[each.surface]]
     gaps = [f"no exact match for {_shown(surface)}" for surface in missing]
@@ -60,8 +63,13 @@ def _verdict(matcher: Matcher, held: Sequence[set[str]], anything: bool, gaps: b
     return "sufficient" if share >= SUFFICIENT_SHARE and not gaps else "partial"
 
 
-def _holds(form: str, evidence: Sequence[Evidence]) -> bool:
-    return any(form in each.forms for each in evidence) or any(form in identifiers(each.text) for each in evidence)
+def _holds(identifier: Identifier, matcher: Matcher, evidence: Sequence[Evidence]) -> bool:
+    form = identifier.form
+    if identifier.kind == "file" and any(f"/{each.path.casefold()}".endswith(f"/{form}") for each in evidence):
+        return True
+    if any(form in each.forms for each in evidence):
+        return True
+    return matcher.is_indexed(form) and any(form in identifiers(each.text) for each in evidence)
 
 
 def _unquoted(question: Question, evidence: Sequence[Evidence]) -> list[str]:

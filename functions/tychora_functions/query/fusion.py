@@ -39,7 +39,7 @@ def convex(candidates: Sequence[Candidate], spaces: Sequence[Space], names: Mapp
     text_weight = sum(space.weight for space in spaces) / len(spaces) if spaces else 0.0
     parts = [(1 - text_weight, _scaled([each.scores.get("lexical") for each in candidates]))]
     for space in spaces:
-        cosines = [space.neighbours.cosine(each.place) for each in candidates]
+        cosines = space.neighbours.cosines([each.place for each in candidates])
         parts.append((space.weight / len(spaces), _scaled(cosines, lowest=None)))
     for number, candidate in enumerate(candidates):
         score = sum(weight * values[number] for weight, values in parts)

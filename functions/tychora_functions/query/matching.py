@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 from tychora_format.analysis import QuestionTerm, terms
@@ -11,6 +11,8 @@ from tychora_format.lexical import View
 from tychora_functions.query.question import Question
 
 __all__ = ["Matcher", "holds"]
+
+PAIRS_SHARE = 0.7
 
 
 class Matcher:
@@ -34,8 +36,7 @@ class Matcher:
         def known(form: str) -> bool:
             return any(self._view.document_frequency(form, field) for field in ("body", "title"))
 
-        whole, parts = _whole_and_parts(term)
-        return known(whole) or (bool(parts) and all(map(known, parts)))
+        return _met(term, known)
 
     def is_indexed(self, form: str) -> bool:
         """Whether any row of the index holds this identifier."""
@@ -53,23 +54,26 @@ class Matcher:
 
 def holds(forms: Collection[str], term: QuestionTerm) -> bool:
     """Whether index terms `forms` hold a content word: as a whole, or all parts of a divided one."""
-    whole, parts = _whole_and_parts(term)
-    return whole in forms or (bool(parts) and all(part in forms for part in parts))
+    return _met(term, forms.__contains__)
 
 
-def _whole_and_parts(term: QuestionTerm) -> tuple[str, list[str]]:
-    """The form that stands for the whole word, and those that together do as well.
+def _met(term: QuestionTerm, known: Callable[[str], bool]) -> bool:
+    """Whether enough forms of a word are known to say that the word is.
 
-    `top-20` is held by a text about the top 20, but `blake4` not by one about blake2 and 4. In scripts without blanks
-    the pairs of characters together stand for the word.
+    `top-20` is met where top and 20 are, but `blake4` not where blake2 and 4 are. A word of a script without blanks is
+    met where most pairs of its characters are: questions run their words together.
     """
-    first, rest = term.terms[0], list(term.terms[1:])
-    if not first.isascii() and len(first) == 1:
-        parts = [form for form in term.terms if not form.startswith("[")]
-        return term.terms[-1], parts
-    return first, [] if term.surface.isalnum() else rest
+    if _is_unsegmented(term):
+        pairs = [form for form in term.terms if len(form) == 2] or list(term.terms[:1])
+        return sum(map(known, pairs)) >= len(pairs) * PAIRS_SHARE
+    parts = () if term.surface.isalnum() else term.terms[1:]
+    return known(term.terms[0]) or (bool(parts) and all(map(known, parts)))
+
+
+def _is_unsegmented(term: QuestionTerm) -> bool:
+    return len(term.terms[0]) == 1 and not term.terms[0].isascii()
 
 
 def _rarest(term: QuestionTerm) -> str:
     """The form whose rarity is the word's own."""
-    return _whole_and_parts(term)[0]
+    return term.terms[-1] if _is_unsegmented(term) else term.terms[0]

@@ -34,8 +34,9 @@ def named_documents(eligible: Eligible, question: Question, candidates: Sequence
         key = (candidate.place[0], eligible.ordinal(candidate.place))
         if key not in shares:
             files, words = _names(eligible, key)
-            held = sum(weight for term, weight in asked.items() if term in words)
-            shares[key] = 1.0 if any(name in text for name in files) else held / total if held else 0.0
+            held = asked.keys() & words
+            share = sum(asked[term] for term in sorted(held)) / total if held else 0.0
+            shares[key] = 1.0 if any(name in text for name in files) else share
         if shares[key]:
             named[candidate.place] = shares[key]
     return named

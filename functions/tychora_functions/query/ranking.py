@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tychora_format.identifiers import symbol_forms
 from tychora_schemas.requests import QueryRequest
 
 from tychora_functions.query import fusion
 from tychora_functions.query.candidates import Candidate, pool
+from tychora_functions.query.drafts import attributes
 from tychora_functions.query.eligibility import Eligible
 from tychora_functions.query.hydrate import Hydrator
 from tychora_functions.query.naming import named_documents
@@ -18,6 +20,9 @@ __all__ = ["rank"]
 
 CHECKED = 24
 """How many of the best candidates are read for what the indexes don't know: quoted phrases, definitions."""
+
+DEFINITION_WEIGHT = 0.3
+"""What the definition of a named symbol adds to the fused score."""
 
 PHRASE_WEIGHT = 0.5
 """What a quoted phrase that stands in the text adds to the fused score."""
@@ -32,16 +37,28 @@ def rank(
         return fusion.reciprocal(candidates)
     names = named_documents(eligible, question, candidates)
     ranked = fusion.convex(candidates, findings.spaces, names)
+    _prefer_definitions(ranked[:CHECKED], eligible, hydrator)
     if question.phrases:
         _prefer_phrases(ranked[:CHECKED], question.phrases, hydrator)
-        ranked.sort(key=lambda candidate: (-candidate.score, candidate.place))
-    return ranked
+    return sorted(ranked, key=lambda candidate: (-candidate.score, candidate.place))
 
 
 def _is_evidence(candidate: Candidate, findings: Findings) -> bool:
     if "exact" in candidate.ranks or "lexical" in candidate.ranks:
         return True
     return any(candidate.scores.get(channel, -1.0) >= floor for channel, floor in findings.floors.items())
+
+
+def _prefer_definitions(candidates: Sequence[Candidate], eligible: Eligible, hydrator: Hydrator) -> None:
+    """A row that defines what was named is more to the point than those that use it."""
+    named = [each for each in candidates if each.forms and eligible.code[each.place[0]][each.place[1]]]
+    hydrator.fetch(candidate.place for candidate in named)
+    for candidate in named:
+        chunk = hydrator.chunk(candidate.place)
+        symbols = (attributes(chunk, number) for number, unit in enumerate(chunk.units) if unit.kind == "symbol")
+        defined = {form for symbol in symbols for form in symbol_forms(symbol.get("name", ""))}
+        if defined.intersection(candidate.forms):
+            candidate.score = round(candidate.score + DEFINITION_WEIGHT, 6)
 
 
 def _prefer_phrases(candidates: Sequence[Candidate], phrases: Sequence[str], hydrator: Hydrator) -> None:

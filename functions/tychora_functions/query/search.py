@@ -54,9 +54,7 @@ def search(eligible: Eligible, question: Question, request: QueryRequest, trace:
     return findings
 
 
-def _neighbours(
-    eligible: Eligible, question: Question, name: str, channel: str, findings: Findings
-) -> list[Found]:
+def _neighbours(eligible: Eligible, question: Question, name: str, channel: str, findings: Findings) -> list[Found]:
     from tychora_functions.embed.embed import embed_question
     from tychora_functions.embed.families import family
 

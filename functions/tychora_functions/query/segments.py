@@ -39,7 +39,7 @@ class Written:
         segment = self.segment
         text = "\n".join([segment.source.title, *segment.heading_path, segment.context, segment.text])
         found = {form for chunk in self.draft.chunks for form in forms.get((self.draft.place[0], chunk.row), ())}
-        return Evidence(text, frozenset(found))
+        return Evidence(text, segment.source.path, frozenset(found))
 
 
 def write(

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 
 from tychora_client.cli.arguments import build_parser, wants_json
-from tychora_client.cli.failures import failed, interrupted
 from tychora_client.cli.output import prepare, write
 
 __all__ = ["main"]
@@ -31,8 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         outcome = run(options, machine)
     except KeyboardInterrupt:
+        from tychora_client.cli.failures import interrupted
+
         return interrupted()
     except Exception as error:
+        from tychora_client.cli.failures import failed
+
         return failed(error, machine, debug="--debug" in words)
     write(sys.stdout, outcome.text)
     return outcome.code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib import metadata
 from typing import NoReturn
 
 __all__ = ["FORMATS", "INSPECTIONS", "UsageError", "build_parser", "wants_json"]
@@ -38,6 +37,8 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for: reading package metadata costs more than all the rest."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib import metadata
+
         print(f"tychora {metadata.version('tychora')}")
         parser.exit()
 

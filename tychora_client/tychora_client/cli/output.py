@@ -7,8 +7,7 @@ import os
 import re
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 __all__ = ["Outcome", "as_json", "plain", "prepare", "write"]
 
@@ -16,8 +15,7 @@ SHOWN_AS_ESCAPES = re.compile("[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u
 """What JSON may hold as it is, and a terminal would obey or hide."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a verb has to say on stdout, and its exit code."""
 
     text: str

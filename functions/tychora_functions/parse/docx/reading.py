@@ -11,7 +11,7 @@ from ..units import Unit, UnitKind
 from .blocks import Block, blocks
 from .markup import integer, setting, word
 from .numbering import Label, Numbering, format_number
-from .outline import Outline
+from tychora_functions.parse.outline import Outline
 from .paragraphs import Paragraph, Revision
 from .styles import BODY_TEXT, Styles
 

@@ -29,9 +29,10 @@ class _Candidate:
 
 
 def body_size(pages: Sequence[Sequence[Block]]) -> float:
-    """The size that most characters of the document are set in."""
+    """The size that most characters of the document are set in, tables left aside where there is anything else."""
     weights: Counter[float] = Counter()
-    for block in (block for page in pages for block in page):
+    found = [block for page in pages for block in page]
+    for block in [block for block in found if block.kind != "table_row"] or found:
         for line in block.lines:
             if not (line.furniture or line.unseen):
                 weights[round(line.size * 2) / 2] += len(line.text)
@@ -91,7 +92,9 @@ def _stands_out(block: Block, body: float, most_is_bold: bool) -> bool:
     mostly_letters = letters >= 2 and 2 * letters >= len(text.replace(" ", ""))
     if block.kind == "table_row" or block.lines[0].quarter != 0 or not mostly_letters:
         return False
-    if is_contents_entry(text) or text.endswith((",", ";", "-")) or (text.endswith(".") and len(text.split()) > 6):
+    unfinished = text.endswith((",", ";", "-", "，", "；")) or "。" in text
+    sentence = text.endswith(".") and len(text.split()) > 6
+    if is_contents_entry(text) or unfinished or sentence:
         return False
     if block.kind == "list_item" and not (block.bold or block.size >= LARGER * body):
         return False

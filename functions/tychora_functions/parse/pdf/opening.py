@@ -39,17 +39,16 @@ def open_document(data: bytes, name: str) -> Iterator[Any]:
     """The document; an empty user password opens, any other is asked for by an error."""
     import pypdfium2
 
-    try:
-        document = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) == pypdfium2.raw.FPDF_ERR_PASSWORD or "password" in str(error).lower():
+    handle = pypdfium2.raw.FPDF_LoadMemDocument64(data, len(data), None)
+    if not handle:
+        # asked for only here: after a success pdfium still names the last failure
+        if pypdfium2.raw.FPDF_GetLastError() == pypdfium2.raw.FPDF_ERR_PASSWORD:
             raise UnsupportedContent(
                 f"{name}: encrypted, a password is needed to open it",
                 next_step="save a copy without the password and add that",
-            ) from error
-        raise MalformedContent(
-            f"{name}: not a readable PDF ({error})", next_step="open it in a viewer and save it again"
-        ) from error
+            )
+        raise MalformedContent(f"{name}: not a readable PDF", next_step="open it in a viewer and save it again")
+    document = pypdfium2.PdfDocument(handle)
     try:
         yield document
     finally:

@@ -17,7 +17,7 @@ from tychora_functions.query.question import Question
 
 __all__ = ["rarity", "search"]
 
-LEADING_ROWS = 20
+LEADING_ROWS = 4
 """An identifier that at most this many rows hold decides alone; the more there are, the less it says."""
 
 UNRECOGNISED = 0.5

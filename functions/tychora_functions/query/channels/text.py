@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -35,23 +35,23 @@ class Neighbours:
         self._cosines = cosines
 
     def cosine(self, place: Place) -> float | None:
-        """The cosine of one row; None where the family has no vector for it."""
-        cosines = self._cosines[place[0]]
-        if cosines is None or cosines[place[1]] == EXCLUDED:
-            return None
-        return round(float(cosines[place[1]]), DECIMALS)
+        """The cosine of one row; None where the family has no vector for it, or it is not eligible."""
+        return self.cosines([place])[0]
+
+    def cosines(self, places: Sequence[Place]) -> list[float | None]:
+        """The cosines of rows, in their order."""
+        values = [EXCLUDED if (known := self._cosines[batch]) is None else known[row] for batch, row in places]
+        rounded = np.array(values, np.float64).round(DECIMALS).tolist()
+        return [None if value == EXCLUDED else value for value in rounded]
 
     def nearest(self, count: int = POOL) -> list[Found]:
         """The `count` nearest rows, nearest first; equal ones by place."""
-        best: list[tuple[float, Place]] = []
-        for batch, cosines in enumerate(self._cosines):
-            if cosines is None:
-                continue
-            for row in _top(cosines, count).tolist():
-                value = round(float(cosines[row]), DECIMALS)
-                if value > EXCLUDED:
-                    best.append((-value, (batch, row)))
-        return [Found(place, -negative) for negative, place in sorted(best)[:count]]
+        tops = [(batch, _top(cosines, count)) for batch, cosines in enumerate(self._cosines) if cosines is not None]
+        places = [(batch, row) for batch, rows in tops for row in rows.tolist()]
+        found = [
+            (-value, place) for value, place in zip(self.cosines(places), places, strict=True) if value is not None
+        ]
+        return [Found(place, -negative) for negative, place in sorted(found)[:count]]
 
 
 def search(eligible: Eligible, vector: npt.NDArray[np.float32], family: str) -> Neighbours:
@@ -78,18 +78,17 @@ def _matrices(snapshot: Snapshot, family: str) -> Iterable[Matrix | None]:
 
 
 def _scan(matrix: Matrix, mask: npt.NDArray[np.bool_], vector: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    # vecdot, not matmul: BLAS would spread the product over threads that burn processor time waiting for each other.
     eligible_rows = int(mask.sum())
-    if eligible_rows == len(mask):
-        full: npt.NDArray[np.float32] = matrix @ vector
-        return full
     if eligible_rows > FEW * len(mask):
-        full = matrix @ vector
-        full[~mask] = EXCLUDED
-        return full
-    full = np.full(len(mask), EXCLUDED)
+        cosines: npt.NDArray[np.float32] = np.vecdot(matrix, vector)
+        if eligible_rows < len(mask):
+            cosines[~mask] = EXCLUDED
+        return cosines
+    cosines = np.full(len(mask), EXCLUDED)
     rows = np.flatnonzero(mask)
-    full[rows] = matrix[rows] @ vector
-    return full
+    cosines[rows] = np.vecdot(matrix[rows], vector)
+    return cosines
 
 
 def _top(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
