@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from pdf_checks import document, page_of, single_blanks, texts
+
 from tychora_functions.parse.normal import normalised
 
 

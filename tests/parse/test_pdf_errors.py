@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pdf_checks import content, document, made, shown
+
 from tychora_functions.parse import pdf
 from tychora_schemas.errors import MalformedContent, TychoraError, UnsupportedContent
 from tychora_schemas.locator import Locator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pdf_checks import content, document, made, page_of, shown, texts
+
 from tychora_functions.parse import pdf
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pdf_checks import NAMES, content, document, made, page_of, shown, single_blanks
+
 from tychora_functions.parse import pdf
 from tychora_functions.parse.pdf import opening, reading
 from tychora_functions.parse.units import Document, Unit

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tychora_format.analysis import ANALYSIS_VERSION
+from tychora_format.identifiers import IDENTIFIER_VERSION
 from tychora_schemas.identity import digest
 from tychora_schemas.locator import Locator
 from tychora_schemas.settings import ResolvedSettings
@@ -80,6 +81,7 @@ def fingerprint(name: str, settings: ResolvedSettings) -> str:
         "version": entry.version if entry else 0,
         "chunker": CHUNKER_VERSION,
         "analysis": ANALYSIS_VERSION,
+        "identifiers": IDENTIFIER_VERSION,
         "settings": settings.extraction_fingerprint(),
     }
     return digest("fingerprint-v1", inputs).hex()

@@ -8,7 +8,7 @@ __all__ = ["context_of"]
 
 
 def context_of(draft: Draft, text: str) -> str:
-    """The table's header row, the enclosing definition's signature, a revision's state; "" where the text says it all."""
+    """A table's header row, an enclosing definition's signature, a revision's state; "" where the text says it all."""
     lines: list[str] = []
     for chunk in draft.chunks:
         for position in range(len(chunk.units)):

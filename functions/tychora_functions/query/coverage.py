@@ -38,9 +38,7 @@ def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) ->
     """The coverage, and in words what of the question the evidence lacks."""
     held = [matcher.held(f"{each.path}\n{each.text}") for each in evidence]
     everywhere = set().union(*held)
-    known = {
-        each.surface: matcher.is_indexed(each.form) and _holds(each.form, evidence) for each in question.identifiers
-    }
+    known = {each.surface: _holds(each, matcher, evidence) for each in question.identifiers}
     decisive = [each for each in question.identifiers if each.recognised or question.is_only(each)]
     missing = [each.surface for each in decisive if not known[each.surface]]
     gaps = [f"no exact match for {_shown(surface)}" for surface in missing]

@@ -6,10 +6,9 @@ hard one. `tychora_functions.parse.normal` makes it readable.
 
 from __future__ import annotations
 
+from tychora_functions.parse.units import Document
 from tychora_schemas.errors import MalformedContent, UnsupportedContent
 from tychora_schemas.locator import Locator
-
-from tychora_functions.parse.units import Document
 
 from . import opening
 from .assembly import largest_heading, units

@@ -6,9 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tychora_schemas.locator import Box, Locator
-
 from tychora_functions.parse.units import Unit, UnitKind
+from tychora_schemas.locator import Box, Locator
 
 from .furniture import mark_furniture
 from .headings import heading_levels

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from tychora_schemas.locator import Box
 
 from .fragments import SPACE, Fragment, Row, joined

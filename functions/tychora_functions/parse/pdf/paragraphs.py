@@ -80,7 +80,8 @@ def _prose(lines: Sequence[Line]) -> list[Block]:
     if not lines:
         return []
     pitch = _pitch(lines)
-    left, right = min(line.u0 for line in lines), max(line.u1 for line in lines)
+    left = min(line.u0 for line in lines)
+    right = sorted(line.u1 for line in lines)[-1 - len(lines) // 10]  # one wide line among many sets no margin
     found = [_opened(lines[0])]
     for line in lines[1:]:
         if _parts(found[-1].lines, line, pitch, left, right):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from tychora_schemas.locator import Box, Locator
 
 from .fragments import Fragment, joined
