@@ -65,12 +65,12 @@ clean:
 
 # What is installed follows pyproject.toml and constraints.txt; the stamps remember when it last did.
 $(VENV)/.base: pyproject.toml constraints.txt | $(bin)/python
-	@echo "Installing Tychora into $(VENV), about 300 MB of packages the first time …"
+	@echo "Installing Tychora into $(VENV) (a minute or two the first time) …"
 	@$(install) --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(bin)/python
-	@echo "Installing Tychora and its tools into $(VENV), about 400 MB of packages the first time …"
+	@echo "Installing Tychora and its tools into $(VENV) (some minutes the first time) …"
 	@$(install) --editable '.[dev]'
 	@touch $(VENV)/.base $@
 

@@ -68,7 +68,8 @@ def main(workspace: str = "demo-workspace") -> None:
             print("\n" + style("dim", f"── {number}. {question.kind} ".ljust(style.columns, "─")))
             print(style("cyan", "$ " + shlex.join(["tychora", "search", workspace, question.text, "-k", "1"])) + "\n")
             print(text(result, style), end="")
-            print(style("green", checked(client, result)))
+            if result.coverage.verdict != "none":
+                print(style("green", checked(client, result)))
     print("\n" + style("bold", "Now ask your own: ") + f'{command()} search {shlex.quote(workspace)} "…"')
 
 

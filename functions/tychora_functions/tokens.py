@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from tychora_schemas.errors import ProviderUnavailable
 
 __all__ = ["count_tokens", "packaged", "tokenize"]

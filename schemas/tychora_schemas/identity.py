@@ -7,6 +7,7 @@ equal payloads of two kinds never share an id.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,9 +16,26 @@ import rfc8785
 __all__ = ["canonical_json", "content_sha256", "digest", "identity", "merkle_root"]
 
 
+_FLAT = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+_EXACT = 1 << 53
+
+
 def canonical_json(value: Any) -> bytes:
     """`value` as RFC 8785 canonical JSON, the one spelling that is hashed and stored."""
+    if isinstance(value, dict) and all(map(_is_plain, value, value.values())):
+        # The standard encoder spells such objects the same, and is twenty times faster: ids are made by the thousand.
+        return _FLAT.encode(value).encode()
     return rfc8785.dumps(value)
+
+
+def _is_plain(key: Any, value: Any) -> bool:
+    """True where the two encoders agree: ASCII keys, whose order is the same, and no number that is no exact integer."""
+    kind = type(value)
+    return (
+        isinstance(key, str)
+        and key.isascii()
+        and (kind is str or value is None or (kind is int and -_EXACT < value < _EXACT))
+    )
 
 
 def content_sha256(data: bytes) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from tychora_format.extraction import input_sha256
 from tychora_functions.embed import families
 from tychora_functions.embed.embed import embed, embed_question

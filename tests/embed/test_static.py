@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tychora_functions.embed.static import StaticEncoder, read_table, shared
 from tychora_functions.tokens import tokenize
 from tychora_schemas.errors import ProviderUnavailable

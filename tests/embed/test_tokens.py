@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
+
 from tychora_functions.tokens import count_tokens, packaged, tokenize
 from tychora_schemas.errors import ProviderUnavailable
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from tychora_format.batch import Parsed, write_batch
 from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest
 from tychora_format.snapshot import Snapshot, content_root

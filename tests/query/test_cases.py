@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tychora_format.workspace import Workspace
 from tychora_functions.query import query
 from tychora_schemas.requests import QueryRequest

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_format.tables import ChunkRow, SourceRow, UnitSpan
 from tychora_functions.query.citations import cite, quotes
 from tychora_functions.query.pieces import Piece, cut, pieces_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tychora_format.workspace import Workspace
 from tychora_functions.query import query
 from tychora_schemas.requests import QueryRequest

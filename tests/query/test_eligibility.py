@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_format.workspace import Workspace
 from tychora_functions.query import query
 from tychora_functions.query.eligibility import matches_path

@@ -1,4 +1,4 @@
-"""What every result keeps, whatever was asked: quotes are the source's text, budgets hold, each place is one citation."""
+"""What every result keeps, whatever was asked: quotes are the source text, budgets hold, each place is one citation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tychora_format.workspace import Workspace
 from tychora_functions.evidence import evidence
 from tychora_functions.query import query
@@ -29,12 +30,14 @@ FILES: dict[str, bytes] = {
     "latin.txt": "Die Fähre fährt täglich über die Förde.\n\nÜber die Größe der Fähre wird gestritten.\n".encode(
         "cp1252"
     ),
-    "notes.md": b"# Ferry\n\nIt leaves at *seven*.\n\n- one ferry\n- two ferries\n\n## Tariff\n\n| who | pence |\n| - | - |\n| child | 5 |\n",
+    "notes.md": b"# Ferry\n\nIt leaves at *seven*.\n\n- one ferry\n- two ferries\n\n## Tariff\n\n"
+    b"| who | pence |\n| - | - |\n| child | 5 |\n",
     "tariff.csv": b"who,pence\nchild,5\nadult,10\n" + b"".join(b"ferry %dx,%d pence\n" % (n, n) for n in range(300)),
-    "ferry.py": b'class Ferry:\n    """A ferry."""\n\n    def leave(self, hour: int) -> None:\n        """Leave the harbour."""\n'
-    b"        self.hour = hour\n\n\ndef tariff(ferry: Ferry) -> int:\n    return ferry.hour * 2\n",
+    "ferry.py": b'class Ferry:\n    """A ferry."""\n\n    def leave(self, hour: int) -> None:\n'
+    b'        """Leave the harbour."""\n        self.hour = hour\n\n\n'
+    b"def tariff(ferry: Ferry) -> int:\n    return ferry.hour * 2\n",
     "ferry.json": b'{"ferry": {"leaves": "at seven \\u00fc", "tariff": [5, 10]}}',
-    "ferry.html": b"<html><body><h1>Ferry</h1><p>The ferry &amp; the <b>tariff</b>.</p><p>Second paragraph.</p></body></html>",
+    "ferry.html": b"<html><body><h1>Ferry</h1><p>The ferry &amp; the <b>tariff</b>.</p><p>More.</p></body></html>",
 }
 WORDS = [
     "ferry",

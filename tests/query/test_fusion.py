@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_functions.query.candidates import Found, pool
 from tychora_functions.query.channels.text import Neighbours
 from tychora_functions.query.fusion import Space, convex, reciprocal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_functions.query.channels.text import Neighbours, _scan
 
 

@@ -92,13 +92,13 @@ class Snapshot:
         """All live source rows, with `batch` (ordinal) and `number` (row in that batch)."""
         tables = []
         for ordinal, batch in enumerate(self.batches):
-            count = batch.sources.num_rows
-            dead = from_ranges(self.manifest.dead.get(batch.id, ()))
-            numbers = np.setdiff1d(np.arange(count, dtype=np.uint32), np.fromiter(dead, np.uint32, len(dead)))
-            table = batch.sources.take(pa.array(numbers))
+            table, numbers = batch.sources, np.arange(batch.sources.num_rows, dtype=np.uint32)
+            if dead := from_ranges(self.manifest.dead.get(batch.id, ())):
+                numbers = np.setdiff1d(numbers, np.fromiter(dead, np.uint32, len(dead)))
+                table = table.take(pa.array(numbers))
             table = table.append_column("batch", pa.repeat(pa.scalar(ordinal, pa.uint32()), len(numbers)))
-            tables.append(table.append_column("number", pa.array(numbers)).cast(PLACED))
-        return pa.concat_tables(tables) if tables else PLACED.empty_table()
+            tables.append(table.append_column("number", pa.array(numbers)))
+        return pa.concat_tables(tables).cast(PLACED) if tables else PLACED.empty_table()
 
     @cached_property
     def everything(self) -> Scope:

@@ -6,6 +6,7 @@ A row's number is the chunk's number in its batch. Fetching a row decompresses o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ def write_chunks(path: Path, chunks: pa.Table) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, CHUNKS, options=options) as writer:
         writer.write_table(chunks.combine_chunks(), max_chunksize=STRIDE)
 
+RECENT = 16
+"""Record batches kept decompressed per file: a question asks for a row, then for its neighbours."""
+
 
 class ChunkReader:
     """Fetches chunks by row number from a file that `write_chunks` made."""
@@ -39,6 +43,7 @@ class ChunkReader:
                 raise pa.ArrowInvalid("its columns or its number of rows are not those of the manifest")
         except (pa.ArrowInvalid, OSError) as error:
             raise self._damaged(error) from error
+        self._record_batch = lru_cache(RECENT)(self.reader.get_batch)
 
     def _damaged(self, error: Exception) -> CorruptWorkspace:
         return CorruptWorkspace(
@@ -54,15 +59,12 @@ class ChunkReader:
             raise self._damaged(error) from error
 
     def take(self, rows: Sequence[int]) -> list[ChunkRow]:
-        """The chunks of `rows`, in that order; each record batch is decompressed once."""
-        loaded: dict[int, pa.RecordBatch] = {}
+        """The chunks of `rows`, in that order."""
         taken = []
         try:
             for row in rows:
                 number, offset = divmod(row, STRIDE)
-                if number not in loaded:
-                    loaded[number] = self.reader.get_batch(number)
-                taken.append(_row(row, loaded[number].slice(offset, 1).to_pylist()[0]))
+                taken.append(_row(row, self._record_batch(number).slice(offset, 1).to_pylist()[0]))
         except (pa.ArrowInvalid, OSError) as error:
             raise self._damaged(error) from error
         return taken

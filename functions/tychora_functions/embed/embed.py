@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
 from tychora_format.batch import Embedding
 from tychora_format.extraction import input_sha256
-from tychora_schemas.errors import ProviderUnavailable, TychoraError
-
 from tychora_functions.embed.families import Encoder, Family, family
+from tychora_schemas.errors import ProviderUnavailable, TychoraError
 
 __all__ = ["embed", "embed_question"]
 

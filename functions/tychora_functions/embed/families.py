@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
 from tychora_schemas.errors import InvalidRequest
 
 __all__ = ["DEFAULT_FAMILY", "Calibration", "Encoder", "Family", "family", "known_families", "register"]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from tychora_schemas.errors import ProviderUnavailable
 
 from tychora_functions.tokens import packaged, tokenize
+from tychora_schemas.errors import ProviderUnavailable
 
 __all__ = ["StaticEncoder", "read_table", "shared"]
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from tychora_format.extraction import unit_id
 from tychora_format.tables import SourceRow
+from tychora_functions.query.pieces import Piece
 from tychora_schemas.identity import content_sha256, identity
 from tychora_schemas.locator import Locator
 from tychora_schemas.result import Citation
-
-from tychora_functions.query.pieces import Piece
 
 __all__ = ["cite", "quotes"]
 

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tychora_format.identifiers import Identifier, identifiers
-from tychora_schemas.result import Coverage, Verdict
-
 from tychora_functions.query.matching import Matcher
 from tychora_functions.query.question import Question
+from tychora_schemas.result import Coverage, Verdict
 
 __all__ = ["Evidence", "cover"]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tychora_format.tables import ChunkRow, ExtractionRow
-
 from tychora_functions.query.candidates import Candidate, Place
 from tychora_functions.query.hydrate import Hydrator
 from tychora_functions.query.trace import Trace
@@ -20,7 +19,7 @@ READABLE_TOKENS = 400
 
 WIDENED_TOKENS = 600
 
-SPARE = 4
+SPARE = 1
 """Candidates read at once beyond those wanted: some will join others."""
 
 APART = ("furniture", "hidden", "revision")

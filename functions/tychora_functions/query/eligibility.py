@@ -15,13 +15,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from tychora_format.lexical import Hit, View
 from tychora_format.snapshot import Scope, Snapshot
 from tychora_format.tables import SOURCES, SourceRow
+from tychora_functions.query.candidates import Place
 from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.requests import FILTER_KEYS
-
-from tychora_functions.query.candidates import Place
 
 __all__ = ["Eligible", "eligible", "matches_path"]
 

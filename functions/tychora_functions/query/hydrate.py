@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from tychora_format.snapshot import Snapshot
 from tychora_format.tables import ChunkRow, ExtractionRow
-
 from tychora_functions.query.candidates import Place
 
 __all__ = ["Hydrator"]

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from tychora_format.analysis import QuestionTerm, terms
 from tychora_format.lexical import View
-
 from tychora_functions.query.question import Question
 
 __all__ = ["Matcher", "holds"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tychora_format.analysis import terms
-
 from tychora_functions.query.candidates import Candidate, Place
 from tychora_functions.query.eligibility import Eligible
 from tychora_functions.query.question import Question

@@ -9,11 +9,6 @@ from typing import Any
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.snapshot import Snapshot
 from tychora_format.workspace import Workspace
-from tychora_schemas.errors import InvalidRequest, TychoraError
-from tychora_schemas.identity import digest
-from tychora_schemas.requests import QueryRequest
-from tychora_schemas.result import BudgetContract, QueryResult
-
 from tychora_functions.query.budget import Budget
 from tychora_functions.query.candidates import Candidate
 from tychora_functions.query.coverage import cover
@@ -28,6 +23,10 @@ from tychora_functions.query.search import search
 from tychora_functions.query.segments import write
 from tychora_functions.query.spans import Marker
 from tychora_functions.query.trace import Trace
+from tychora_schemas.errors import InvalidRequest, TychoraError
+from tychora_schemas.identity import digest
+from tychora_schemas.requests import QueryRequest
+from tychora_schemas.result import BudgetContract, QueryResult
 
 __all__ = ["query", "replay"]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tychora_format.identifiers import symbol_forms
-from tychora_schemas.requests import QueryRequest
-
 from tychora_functions.query import fusion
 from tychora_functions.query.candidates import Candidate, pool
 from tychora_functions.query.drafts import attributes
@@ -15,6 +13,7 @@ from tychora_functions.query.hydrate import Hydrator
 from tychora_functions.query.naming import named_documents
 from tychora_functions.query.question import Question
 from tychora_functions.query.search import Findings
+from tychora_schemas.requests import QueryRequest
 
 __all__ = ["rank"]
 

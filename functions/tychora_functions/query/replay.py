@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+
 from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.identity import canonical_json
 from tychora_schemas.requests import QueryRequest

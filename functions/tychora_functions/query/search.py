@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from tychora_schemas.errors import InvalidRequest, TychoraError
-from tychora_schemas.requests import QueryRequest
-
 from tychora_functions.query.candidates import Found
 from tychora_functions.query.channels import exact, lexical, text
 from tychora_functions.query.eligibility import Eligible
 from tychora_functions.query.fusion import Space
 from tychora_functions.query.question import Question
 from tychora_functions.query.trace import Trace
+from tychora_schemas.errors import InvalidRequest, TychoraError
+from tychora_schemas.requests import QueryRequest
 
 __all__ = ["Findings", "search"]
 

@@ -8,9 +8,6 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 from tychora_format.tables import SourceRow
-from tychora_schemas.identity import content_sha256, identity
-from tychora_schemas.result import Citation, Segment, SegmentSource, Span
-
 from tychora_functions.query.budget import Budget
 from tychora_functions.query.candidates import Place
 from tychora_functions.query.citations import cite, quotes
@@ -22,6 +19,8 @@ from tychora_functions.query.matching import Matcher
 from tychora_functions.query.pieces import Piece, pieces_of
 from tychora_functions.query.spans import Marker
 from tychora_functions.query.trace import Trace
+from tychora_schemas.identity import content_sha256, identity
+from tychora_schemas.result import Citation, Segment, SegmentSource, Span
 
 __all__ = ["Written", "write"]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from tychora_format.analysis import terms
-
 from tychora_functions.query.question import Question
 
 __all__ = ["Marker"]
@@ -36,7 +35,7 @@ class Marker:
         self._answers: dict[str, list[Span]] = {}
 
     def matched(self, text: str) -> list[Span]:
-        """Rising, disjoint character ranges `[start, end)` of `text` that hold words, identifiers or phrases asked for."""
+        """Rising, disjoint ranges `[start, end)` of characters that are words, identifiers or phrases asked for."""
         found = [*self._words(text), *self._unsegmented(text)]
         for name in self._names:
             found += [match.span() for match in name.finditer(text)]

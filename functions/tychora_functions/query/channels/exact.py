@@ -7,17 +7,14 @@ measured on SciFact, firing for them everywhere costs .022 nDCG@10 (gene names).
 
 from __future__ import annotations
 
-import math
-
 from tychora_format.identifiers import Identifier
-
 from tychora_functions.query.candidates import POOL, Found
 from tychora_functions.query.eligibility import Eligible
 from tychora_functions.query.question import Question
 
 __all__ = ["rarity", "search"]
 
-LEADING_ROWS = 4
+LEADING_ROWS = 3
 """An identifier that at most this many rows hold decides alone; the more there are, the less it says."""
 
 UNRECOGNISED = 0.5
@@ -29,9 +26,10 @@ def search(eligible: Eligible, question: Question) -> list[Found]:
     worth = {}
     everywhere = set()
     for identifier in question.identifiers:
-        share = 1.0 if identifier.recognised else UNRECOGNISED
-        worth[identifier.form] = share * rarity(eligible, identifier) / len(question.identifiers)
-        if identifier.recognised or question.is_only(identifier):
+        only = question.is_only(identifier)
+        share = (1.0 if identifier.recognised else UNRECOGNISED) / len(question.identifiers)
+        worth[identifier.form] = share * (1.0 if only else rarity(eligible, identifier))
+        if identifier.recognised or only:
             everywhere.add(identifier.form)
     if not worth:
         return []
@@ -46,6 +44,6 @@ def search(eligible: Eligible, question: Question) -> list[Found]:
 
 
 def rarity(eligible: Eligible, identifier: Identifier) -> float:
-    """1 for an identifier that few rows hold, falling with the root of their number; 0 where none does."""
+    """1 for an identifier that few rows hold, falling with their number; 0 where none does."""
     rows = eligible.view.document_frequency(identifier.form, "identifier")
-    return min(1.0, math.sqrt(LEADING_ROWS / rows)) if rows else 0.0
+    return min(1.0, LEADING_ROWS / rows) if rows else 0.0

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+
 from tychora_format.snapshot import Snapshot
 from tychora_format.vectors import Matrix
-
 from tychora_functions.query.candidates import POOL, Found, Place
 from tychora_functions.query.eligibility import Eligible
 
