@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def filled(scratch: Path, chunks: int) -> Path:
-    """A workspace of about so many chunks of 1.5 KB: documents of 20 sections."""
+    """A workspace of about so many chunks of 450 tokens: documents of 20 sections."""
     folder, workspace = scratch / f"files-{chunks}", scratch / f"workspace-{chunks}"
     if workspace.exists():
         return workspace
@@ -41,7 +41,7 @@ def filled(scratch: Path, chunks: int) -> Path:
         chance = random.Random(number)
         place = folder / f"part{number // 500:03}"
         place.mkdir(parents=True, exist_ok=True)
-        sections = [f"## {paragraph(chance, 4)}\n\n{paragraph(chance, 220)}" for _ in range(20)]
+        sections = [f"## {paragraph(chance, 4)}\n\n{paragraph(chance, 100)}" for _ in range(20)]
         (place / f"document{number}.md").write_text("\n\n".join(sections), "utf-8")
     run(tychora("init", workspace))
     run(tychora("add", workspace, folder, "--json"))

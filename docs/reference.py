@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def renewed(text: str) -> str:
     return GENERATED.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]().strip()}\n\n{part[4]}", text)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
 
@@ -162,7 +162,7 @@ def spelled(action: argparse.Action) -> str:
 def exit_codes() -> str:
     """Exit code, error code, HTTP status and meaning, from the tree of errors."""
     rows = [("0", "", "done")]
-    kinds = [errors.TychoraError, *errors.TychoraError.__subclasses__()]
+    kinds: list[type[errors.TychoraError]] = [errors.TychoraError, *errors.TychoraError.__subclasses__()]
     rows += [(str(kind.exit_code), f"`{kind.code}`", first_line(kind)) for kind in kinds]
     rows[1] = ("1", "`unexpected`", "Something that nobody foresaw; run it again with `--debug` and report it.")
     rows.append((str(errors.PARTLY_DONE), "", "`add` is done, but some sources were quarantined; the report says why."))
@@ -195,7 +195,7 @@ def models(*kinds: type[BaseModel]) -> Callable[[], str]:
 
 
 def model_part(kind: type[BaseModel]) -> Iterator[str]:
-    yield f"### {kind.__name__}\n\n{first_line(kind)}\n"
+    yield "\n".join([f"### {kind.__name__}\n", *([first_line(kind) + "\n"] if kind.__doc__ else [])])
     rows = [
         (f"`{name}`", f"`{spoken(field.annotation)}`", default(field), meaning(kind, name))
         for name, field in kind.model_fields.items()

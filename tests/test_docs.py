@@ -24,17 +24,27 @@ from tychora_schemas.settings import ENVIRONMENT_PREFIX, MACHINE_VARIABLES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "decisions" not in path.parts)]
-FOLDERS = ("schemas", "workspace_format", "functions", "tychora_client", "deploy", "benchmarks", "tests")
-ALL_PAGES = sorted(
-    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(path for path in DOCS.rglob("*.md") if not {"decisions", "examples"} & {*path.parts}),
+]
+FOLDERS = (
+    "schemas",
+    "workspace_format",
+    "functions",
+    "tychora_client",
+    "deploy",
+    "benchmarks",
+    "tests",
+    "docs/decisions",
 )
+ALL_PAGES = sorted({*PAGES, *ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))})
 
 BUCKET = "s3://my-bucket"
 """What the pages call a bucket; the tests put one of their own in its place."""
 
 COLUMNS = "90"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(`{3,})(console|python)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 SHELL = re.compile(r"[|<>;&$`*]")
 
@@ -56,13 +66,13 @@ class Step:
 def steps(text: str) -> Iterator[Step]:
     """The steps of a page, in order. A command begins with `$ ` and goes on in lines that begin with `> `."""
     for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start(2)) + 1
-        if block[1] == "python":
-            yield Step("python", block[2], "", line)
+        line = text.count("\n", 0, block.start(3)) + 1
+        if block[2] == "python":
+            yield Step("python", block[3], "", line)
             continue
-        for command in re.finditer(r"^\$ (.*\n(?:> .*\n|>\n)*)((?:(?!\$ ).*\n)*)", block[2], re.MULTILINE):
+        for command in re.finditer(r"^\$ (.*\n(?:> .*\n|>\n)*)((?:(?!\$ ).*\n)*)", block[3], re.MULTILINE):
             source = re.sub(r"^> ?", "", command[1], flags=re.MULTILINE).rstrip("\n")
-            yield Step("console", source, command[2], line + block[2].count("\n", 0, command.start()))
+            yield Step("console", source, command[2], line + block[3].count("\n", 0, command.start()))
 
 
 def matches(shown: str, happened: str) -> bool:
@@ -110,7 +120,8 @@ class Reader:
 
     def _command(self, source: str) -> str:
         if source == "echo $?":
-            return f"{self.code}\n"
+            told, self.code = self.code, 0
+            return f"{told}\n"
         if source.startswith("tychora ") and not SHELL.search(re.sub("'[^']*'", "", source)):
             return self._tychora(source)
         done = subprocess.run(["bash", "-c", source], capture_output=True, encoding="utf-8", timeout=120)

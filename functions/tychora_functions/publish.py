@@ -5,18 +5,21 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from tychora_format.batch import Embedding, Parsed, write_batch
+
+from tychora_format.batch import Embedding, Parsed, matrix_path, write_batch
 from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest, as_ranges, from_ranges
 from tychora_format.snapshot import LiveSource, Snapshot, content_root
+from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SourceRow
 from tychora_format.vectors import prime_matrix
 from tychora_format.workspace import Workspace, utc_now
-from tychora_schemas.errors import Conflict
+from tychora_schemas.errors import Conflict, TychoraError
 
 __all__ = ["Change", "Published", "publish"]
 
@@ -73,9 +76,11 @@ def _write(
         return None
     salt = 0
     while True:
-        directory = Path(tempfile.mkdtemp(prefix="batch-", dir=workspace.scratch()))
+        with typed_failures(f"build a batch for {workspace.store.url}"):
+            directory = Path(tempfile.mkdtemp(prefix="batch-", dir=workspace.scratch()))
         try:
-            entry = write_batch(directory, change.parsed, change.sources, embeddings, salt=salt)
+            with typed_failures(f"build a batch for {workspace.store.url}"):
+                entry = write_batch(directory, change.parsed, change.sources, embeddings, salt=salt)
             if entry.tag in taken and entry.rows:
                 salt += 1
                 continue
@@ -88,7 +93,8 @@ def _write(
             if local is not None:
                 workspace.cache.remember(local, file.sha256)
         for family, embedding in embeddings.items() if entry.rows else ():
-            prime_matrix(workspace.cache.directory / "vectors" / f"{entry.id}.{family}.npy", embedding.vectors)
+            with suppress(TychoraError):  # a cache that is full costs the next reader time, and no commit
+                prime_matrix(matrix_path(workspace.cache, entry.id, family), embedding.vectors)
         return entry
 
 

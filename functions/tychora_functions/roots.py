@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tychora_format.cache import state_directory
+from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace
 from tychora_schemas.errors import InvalidRequest, NotFound
 
@@ -128,7 +129,11 @@ class Roots:
 
     def save(self) -> None:
         """Remember the roots on this machine."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
         temporary = self.file.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(self.known, indent=1, ensure_ascii=True), "utf-8")
-        temporary.replace(self.file)
+        with typed_failures(f"remember the roots in {self.file}"):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                temporary.write_text(json.dumps(self.known, indent=1, ensure_ascii=True), "utf-8")
+                temporary.replace(self.file)
+            finally:
+                temporary.unlink(missing_ok=True)

@@ -140,7 +140,7 @@ def read_everything(workspace: Workspace) -> Iterator[str]:
             yield f"{len(batch.chunks(range(batch.rows)))} chunks"
         for family in batch.entry.families:
             vectors = batch.vectors(family)
-            assert vectors is not None and np.isfinite(vectors).all()
+            assert vectors is not None and np.isfinite(vectors.steps).all()
             batch.ledger(family, [bytes(32)])
     view = snapshot.everything.lexical_view()
     yield f"{len(view.search([('pump', 1.0)], 10))} hits"

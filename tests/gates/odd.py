@@ -136,7 +136,7 @@ def deep_folders(folder: Path) -> list[str]:
     """Two thousand folders in each other: their path is longer than any call of the system takes."""
     place = os.open(folder, os.O_RDONLY)
     try:
-        for _ in range(2_000):
+        for _ in range(2_100):
             os.mkdir("d", dir_fd=place)
             below = os.open("d", os.O_RDONLY, dir_fd=place)
             os.close(place)
@@ -294,6 +294,53 @@ PLAIN_ODDITIES: dict[str, tuple[str, bytes | str, frozenset[str]]] = {
     "non-characters": ("non.txt", "The valve \ufffe\uffff\U0010ffff opens.", EITHER),
     "xml with an entity bomb as html": ("bomb.html", "<!DOCTYPE x [<!ENTITY a 'b'>]><p>&a; valve</p>", INDEXED),
     "ill-formed notebook": ("bad.ipynb", json.dumps({"cells": "none"}), EITHER),
+    "docx in UTF-16": (
+        "utf16.docx",
+        package(
+            {
+                "[Content_Types].xml": TYPES,
+                "word/document.xml": f'<?xml version="1.0" encoding="UTF-16"?><w:document xmlns:w="{WORD}">'
+                f"<w:body><w:p><w:r><w:t>{PROSE}</w:t></w:r></w:p></w:body></w:document>".encode("utf-16"),
+            }
+        ),
+        EITHER,
+    ),
+    "docx with a traversing name": (
+        "traverse.docx",
+        package({"[Content_Types].xml": TYPES, "../../word/document.xml": "<x/>"}),
+        QUARANTINED,
+    ),
+    "docx of a billion blanks": (
+        "inflate.docx",
+        package({"[Content_Types].xml": TYPES, "word/document.xml": b" " * (200 << 20)}),
+        QUARANTINED,
+    ),
+    "zip cut in its directory": ("directory.docx", docx("<w:body/>")[:-10], QUARANTINED),
+    "html in UTF-16 that claims UTF-8": (
+        "claims.html",
+        ("\ufeff<meta charset=utf-8><p>" + PROSE).encode("utf-16-le"),
+        INDEXED,
+    ),
+    "html of an unknown charset": ("charset.html", f"<meta charset=x-none><p>{PROSE}", INDEXED),
+    "html of script only": ("script.html", "<script>valve()</script><style>p{}</style>", QUARANTINED),
+    "html of 50,000 cells": ("cells.html", "<table><tr>" + "<td>9" * 50_000 + "</table>", EITHER),
+    "html with NULs": ("nul.html", b"<p>The valve\x00 opens</p>", EITHER),
+    "csv of separators": ("commas.csv", "," * 100_000, EITHER),
+    "tsv of quotes": ("quotes.tsv", '"' * 10_001, EITHER),
+    "json of a million keys' depth": ("objects.json", '{"a":' * 20_000 + "1" + "}" * 20_000, EITHER),
+    "json that is a bare word": ("word.json", "valve", EITHER),
+    "jsonl of blanks": ("blank.jsonl", "\n\n\n", QUARANTINED),
+    "typescript generics without end": ("generics.ts", "type V = " + "A<" * 5_000, EITHER),
+    "a template literal in itself": ("template.js", "`${" * 5_000 + "}`" * 5_000, EITHER),
+    "python of one endless line": ("endless.py", "valve = '" + "x" * 500_000 + "'", EITHER),
+    "python of decorators": ("decorators.py", "@valve\n" * 5_000 + "def pump(): pass\n", EITHER),
+    "form feeds": ("feeds.txt", "\f" * 50_000 + "valve", INDEXED),
+    "underlines": ("underlines.txt", "valve\n" + "=" * 200_000 + "\n", INDEXED),
+    "a git pointer of a large file": (
+        "pointer.pdf",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n",
+        QUARANTINED,
+    ),
     "a tarball": ("files.tar.gz", b"\x1f\x8b\x08" + BINARY, QUARANTINED),
     "a core of machine code": ("program", b"\x7fELF" + BINARY, QUARANTINED),
 }

@@ -131,7 +131,7 @@ def test_k4_damage_is_named(copy: Path, tmp_path: Path, kind: str, warm: bool) -
     for what, change in DAMAGES.items():
         if change(intact) == intact:
             continue
-        damage(copy, name, change)
+        damage(copy, name, lambda data, change=change: change(intact))
         reading = Cache(tmp_path / "cache" if warm else tmp_path / f"cache {what}")
         with pytest.raises(CorruptWorkspace) as caught:
             list(ask(Workspace.open(copy, cache=reading)))
@@ -153,7 +153,7 @@ def test_k4_a_question_over_damage(copy: Path, tmp_path: Path, warm: bool) -> No
         name = next(name for name in files_of(copy) if re.fullmatch(pattern, name))
         intact = (copy / name).read_bytes()
         for change in (DAMAGES["to half"], DAMAGES["at the same length"]):
-            damage(copy, name, change)
+            damage(copy, name, lambda data, change=change, intact=intact: change(intact))
             reading = cache if warm else Cache(tmp_path / f"cache for {kind}")
             for strict in (False, True):
                 asked = request.model_copy(update={"strict": strict})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tychora_functions.parse.normal import normalised, readings
+from tychora_functions.parse.normal import normalised
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,3 @@ def test_nothing_invisible_is_left_and_doing_it_twice_changes_nothing(text: str)
     once = normalised(text)
     assert not set("\ufffe\u00ad\u0000\u0002\n") & set(once)
     assert normalised(once) == once
-
-
-def test_both_readings_of_a_divided_word_are_found() -> None:
-    assert readings("re\ufffe\ncover the well\ufffe\nknown") == "recover the well-known re-cover wellknown"
-    assert readings("no division") == "no division"

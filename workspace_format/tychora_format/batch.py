@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from tychora_schemas.errors import CorruptWorkspace
-from tychora_schemas.identity import digest, identity, merkle_root
 
 from tychora_format.cache import Cache, hash_file
 from tychora_format.extraction import Extraction
@@ -25,7 +22,6 @@ from tychora_format.lexical import build as build_lexical
 from tychora_format.manifest import BatchEntry, FileEntry
 from tychora_format.store import Store
 from tychora_format.tables import (
-    CHUNKS,
     EXTRACTIONS,
     SOURCES,
     SYMBOLS,
@@ -37,8 +33,10 @@ from tychora_format.tables import (
 )
 from tychora_format.text import ChunkReader, write_chunks
 from tychora_format.vectors import Matrix, ledger, matrix, write_vectors
+from tychora_schemas.errors import CorruptWorkspace
+from tychora_schemas.identity import digest, identity, merkle_root
 
-__all__ = ["Batch", "Embedding", "Parsed", "write_batch"]
+__all__ = ["Batch", "Embedding", "Parsed", "matrix_path", "write_batch"]
 
 CHUNKS_FILE = "text/chunks.arrow"
 LEXICAL_FOLDER = "lexical"
@@ -76,8 +74,7 @@ def write_batch(
     extractions = [each.extraction for each in parsed]
     roots = [bytes.fromhex(each.header.merkle_root) for each in extractions]
     tag = int.from_bytes(digest("tag-v1", {"roots": [root.hex() for root in roots], "salt": salt})[:4])
-    chunks = _chunk_table(extractions)
-    rows = chunks.num_rows
+    rows = sum(extraction.chunks.num_rows for extraction in extractions)
     _write_table(directory, "sources", pa.Table.from_pylist([asdict(row) for row in sources], SOURCES))
     _write_table(directory, "extractions", _extraction_table(parsed))
     if rows:
@@ -85,7 +82,7 @@ def write_batch(
         _write_table(directory, "units", units)
         _write_table(directory, "symbols", symbols)
         (directory / "text").mkdir()
-        write_chunks(directory / CHUNKS_FILE, chunks)
+        write_chunks(directory / CHUNKS_FILE, _chunks(extractions))
         build_lexical(directory / LEXICAL_FOLDER, _lexical_documents(parsed), tag)
         for family, embedding in embeddings.items():
             (directory / "vectors").mkdir(exist_ok=True)
@@ -110,15 +107,13 @@ def _write_table(directory: Path, name: str, table: pa.Table) -> None:
         pq.write_table(table, directory / "tables" / f"{name}.parquet", compression="zstd", compression_level=9)
 
 
-def _chunk_table(extractions: Sequence[Extraction]) -> pa.Table:
-    tables = []
-    for ordinal, each in enumerate(extractions):
-        rows = each.chunks.num_rows
-        counts = pc.list_value_length(each.chunks.column("units")).to_numpy()
-        table = each.chunks.append_column("extraction", pa.repeat(pa.scalar(ordinal, pa.uint32()), rows))
-        table = table.append_column("first_unit", pa.array((np.cumsum(counts) - counts).astype(np.uint32)))
-        tables.append(table.select(CHUNKS.names).cast(CHUNKS))
-    return pa.concat_tables(tables) if tables else CHUNKS.empty_table()
+def _chunks(extractions: Sequence[Extraction]) -> Iterable[dict[str, Any]]:
+    """The chunks of all extractions in row order, each with its extraction's ordinal and its first unit's number."""
+    for ordinal, extraction in enumerate(extractions):
+        first_unit = 0
+        for chunk in extraction.chunks.drop_columns(["unit_ids"]).to_pylist():
+            yield {**chunk, "extraction": ordinal, "first_unit": first_unit}
+            first_unit += len(chunk["units"])
 
 
 def _extraction_table(parsed: Sequence[Parsed]) -> pa.Table:
@@ -190,6 +185,11 @@ def _lexical_documents(parsed: Sequence[Parsed]) -> Iterable[LexicalDocument]:
             yield LexicalDocument(
                 text=chunk["text"], title=title, heading_path=tuple(chunk["heading_path"]), identifiers=forms
             )
+
+
+def matrix_path(cache: Cache, batch_id: str, family: str) -> Path:
+    """Where this machine keeps a batch's vectors for searching."""
+    return cache.directory / "vectors" / f"{batch_id}.{family}"
 
 
 class Batch:
@@ -279,10 +279,10 @@ class Batch:
         return LexicalPart(directory=self._folder(LEXICAL_FOLDER), tag=self.entry.tag, rows=self.rows)
 
     def vectors(self, family: str) -> Matrix | None:
-        """The vectors of `family` in row order, float32; None where the batch has none."""
+        """The vectors of `family` in row order, for searching; None where the batch has none."""
         if family not in self.entry.families:
             return None
-        found = matrix(self.vectors_folder(family), self.matrix_path(family))
+        found = matrix(self.vectors_folder(family), self.matrix_path(family), self.rows)
         if len(found) != self.rows:
             raise CorruptWorkspace(
                 f"{self.id} holds {len(found)} vectors of {family} for {self.rows} rows",
@@ -296,7 +296,7 @@ class Batch:
 
     def matrix_path(self, family: str) -> Path:
         """Where this machine keeps the batch's vectors for searching."""
-        return self.cache.directory / "vectors" / f"{self.id}.{family}.npy"
+        return matrix_path(self.cache, self.id, family)
 
     def ledger(self, family: str, wanted: Collection[bytes]) -> dict[bytes, npt.NDArray[np.float16]]:
         """Which of the `wanted` input hashes the batch has embedded in `family`, each with its stored vector."""

@@ -151,11 +151,11 @@ def _link(source: Path, target: Path, size: int) -> None:
             raise ValueError(f"{source.stat().st_size} bytes instead of {size}")
     except (OSError, ValueError) as error:
         raise _corrupt(source, error) from error
-    for link in (os.link, os.symlink, shutil.copyfile):
+    for link in (os.link, os.symlink):
         with suppress(OSError, NotImplementedError):
             link(source.resolve(), target)
             return
-    raise OSError(f"{target} can be neither linked nor copied")
+    shutil.copyfile(source, target)
 
 
 def _alive_bit_set(alive: Alive) -> bytes:

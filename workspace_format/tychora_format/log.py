@@ -61,6 +61,7 @@ class Log:
 
     def __init__(self, store: Store, branch: str = "main") -> None:
         self.sequence = Sequence(store, f"log/{branch}")
+        self._head: Head | None = None
 
     def entry(self, number: int) -> LogEntry:
         """Entry `number`. Raises NotFound, or CorruptWorkspace when its bytes are no entry of that number."""
@@ -87,8 +88,15 @@ class Log:
         )
 
     def head(self) -> Head:
-        """The newest valid entry."""
-        newest = number = self.sequence.newest()
+        """The newest valid entry. Entries are written once: it is read again only when there is a newer number."""
+        newest = self.sequence.newest()
+        if self._head is not None and self._head.newest == newest:
+            return self._head
+        self._head = self._read_head(newest)
+        return self._head
+
+    def _read_head(self, newest: int) -> Head:
+        number = newest
         digest = None
         while number:
             data = self.sequence.read(number)

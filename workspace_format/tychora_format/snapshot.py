@@ -17,6 +17,7 @@ from tychora_format.cache import Cache
 from tychora_format.lexical import View, open_view
 from tychora_format.manifest import Manifest, from_ranges
 from tychora_format.store import Store
+from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SOURCES, SourceRow
 
 __all__ = ["LiveSource", "Mask", "Scope", "Snapshot", "content_root"]
@@ -63,7 +64,9 @@ class Scope:
         batches = self.snapshot.batches
         chosen = [number for number, batch in enumerate(batches) if batch.rows]
         parts = [batches[number].lexical() for number in chosen]
-        return open_view(self.snapshot.cache.directory / "views", parts, [self.rows[number] for number in chosen])
+        directory = self.snapshot.cache.directory / "views"
+        with typed_failures(f"make a view of the lexical index in {directory}"):
+            return open_view(directory, parts, [self.rows[number] for number in chosen])
 
 
 class Snapshot:

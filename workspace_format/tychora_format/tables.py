@@ -40,18 +40,14 @@ UNIT_SPAN = pa.struct(
 
 CHUNKS = pa.schema(
     [
-        pa.field("extraction", pa.uint32(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
-        pa.field("heading_path", pa.list_(pa.string()), nullable=False),
-        pa.field("tokens", pa.uint32(), nullable=False),
-        pa.field("first_unit", pa.uint32(), nullable=False),
-        pa.field("units", pa.list_(UNIT_SPAN), nullable=False),
+        pa.field("detail", pa.string(), nullable=False),
     ]
 )
-"""One row per chunk. `units` tile the text; each `locator` is the canonical JSON of a `Locator`.
-
-`first_unit` is the number of the chunk's first unit in its extraction: with it a unit's id can be computed.
-"""
+"""One row per chunk. `detail` is the JSON of all that is read together with the text: every column of its own would
+be a buffer to find and decompress. It has `extraction`, `first_unit` (the number of the chunk's first unit in its
+extraction: with it a unit's id can be computed), `heading_path`, `tokens`, and `units`, which tile the text: `kind`,
+`start`, `end`, `locator` and `attributes`, the last two canonical JSON as it was hashed."""
 
 EXTRACTIONS = pa.schema(
     [

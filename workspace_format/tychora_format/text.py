@@ -5,30 +5,46 @@ A row's number is the chunk's number in its batch. Fetching a row decompresses o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tychora_schemas.errors import CorruptWorkspace
 
 from tychora_format.tables import CHUNKS, ChunkRow, UnitSpan
+from tychora_schemas.errors import CorruptWorkspace
 
 __all__ = ["STRIDE", "ChunkReader", "write_chunks"]
 
-STRIDE = 64
-"""Rows per record batch: 64 rows of 2 KB compress as well as 1,024 do, within 4 %, and one fetch stays near 0.3 ms."""
-
-
-def write_chunks(path: Path, chunks: pa.Table) -> None:
-    """Write a CHUNKS table. The same rows give the same bytes."""
-    options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=9), use_threads=False)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, CHUNKS, options=options) as writer:
-        writer.write_table(chunks.combine_chunks(), max_chunksize=STRIDE)
+STRIDE = 32
+"""Rows per record batch. Measured on real documents: a row out of 32 comes in 0.1 ms, out of 64 in 0.15 ms, and the
+file is 7 % larger."""
 
 RECENT = 16
 """Record batches kept decompressed per file: a question asks for a row, then for its neighbours."""
+
+
+def write_chunks(path: Path, chunks: Iterable[dict[str, Any]]) -> None:
+    """Write chunks, each a dict of `text` and what CHUNKS calls its detail. The same chunks give the same bytes."""
+    options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=9), use_threads=False)
+    texts: list[str] = []
+    details: list[str] = []
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, CHUNKS, options=options) as writer:
+
+        def flush() -> None:
+            writer.write_batch(pa.record_batch([texts, details], schema=CHUNKS))
+            texts.clear()
+            details.clear()
+
+        for chunk in chunks:
+            texts.append(chunk.pop("text"))
+            details.append(json.dumps(chunk, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+            if len(texts) == STRIDE:
+                flush()
+        if texts:
+            flush()
 
 
 class ChunkReader:
@@ -37,7 +53,8 @@ class ChunkReader:
     def __init__(self, path: Path, rows: int) -> None:
         self.path = path
         try:
-            self.reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            # Threads cost more than they save on record batches of this size.
+            self.reader = pa.ipc.open_file(pa.memory_map(str(path)), options=pa.ipc.IpcReadOptions(use_threads=False))
             expected = -(-rows // STRIDE)
             if not self.reader.schema.equals(CHUNKS) or self.reader.num_record_batches != expected:
                 raise pa.ArrowInvalid("its columns or its number of rows are not those of the manifest")
@@ -47,36 +64,26 @@ class ChunkReader:
 
     def _damaged(self, error: Exception) -> CorruptWorkspace:
         return CorruptWorkspace(
-            f"{self.path} is damaged: {error}",
-            next_step="run tychora verify, and restore the file from another copy",
+            f"{self.path} is damaged: {error}", next_step="run tychora verify, and restore the file from another copy"
         )
-
-    def columns(self, names: Sequence[str]) -> pa.Table:
-        """Whole columns, in row order."""
-        try:
-            return self.reader.read_all().select(list(names))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise self._damaged(error) from error
 
     def take(self, rows: Sequence[int]) -> list[ChunkRow]:
         """The chunks of `rows`, in that order."""
-        taken = []
         try:
-            for row in rows:
-                number, offset = divmod(row, STRIDE)
-                taken.append(_row(row, self._record_batch(number).slice(offset, 1).to_pylist()[0]))
-        except (pa.ArrowInvalid, OSError) as error:
+            return [self._chunk(row) for row in rows]
+        except (pa.ArrowInvalid, OSError, ValueError, TypeError, KeyError, IndexError) as error:
             raise self._damaged(error) from error
-        return taken
 
-
-def _row(row: int, values: dict[str, Any]) -> ChunkRow:
-    return ChunkRow(
-        row=row,
-        extraction=values["extraction"],
-        text=values["text"],
-        heading_path=tuple(values["heading_path"]),
-        tokens=values["tokens"],
-        first_unit=values["first_unit"],
-        units=tuple(UnitSpan(**span) for span in values["units"]),
-    )
+    def _chunk(self, row: int) -> ChunkRow:
+        number, offset = divmod(row, STRIDE)
+        record_batch = self._record_batch(number)
+        detail = json.loads(record_batch.column(1)[offset].as_py())
+        return ChunkRow(
+            row=row,
+            extraction=detail["extraction"],
+            text=record_batch.column(0)[offset].as_py(),
+            heading_path=tuple(detail["heading_path"]),
+            tokens=detail["tokens"],
+            first_unit=detail["first_unit"],
+            units=tuple(UnitSpan(**span) for span in detail["units"]),
+        )

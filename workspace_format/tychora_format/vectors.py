@@ -1,23 +1,61 @@
 """The vectors of a batch: one Lance dataset per family. Its (family, input hash) column is the embedding ledger.
 
-Lance is the durable form, which any Lance reader opens. Searching goes over a plain float32 matrix, made once per
-machine in the cache and memory-mapped: importing Lance alone would cost more than a whole cold search may.
+Lance is the durable form, float16, which any Lance reader opens. Searching goes over a matrix of whole numbers, made
+once per machine in the cache and memory-mapped: importing Lance alone would cost more than a whole cold search may,
+and products of whole numbers are the same on every processor, so that a copy of the bundle ranks alike everywhere.
 """
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tychora_format.store.failures import typed_failures
 from tychora_schemas.errors import CorruptWorkspace
 
 __all__ = ["Matrix", "ledger", "matrix", "prime_matrix", "write_vectors"]
 
-Matrix = npt.NDArray[np.float32]
+STEPS = 127
+"""Each component is rounded to one of so many steps of its vector's largest. Retrieval loses nothing by it: on SciFact
+and Cranfield nDCG@10 and recall@100 stay the same to three digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Vectors for searching: `codes` int8 of shape (rows, dimension), and per row what one step is worth."""
+
+    codes: npt.NDArray[np.int8]
+    steps: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def of(cls, vectors: npt.NDArray[Any]) -> Matrix:
+        """Round vectors of shape (rows, dimension). A zero vector stays one."""
+        exact = np.asarray(vectors, np.float32)
+        steps = (np.abs(exact).max(axis=1, initial=0.0) / STEPS).astype(np.float32)
+        codes = np.rint(exact / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
+        return cls(codes, steps)
+
+    def products(self, question: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The inner product of every row with `question`, shape (dimension,), which is rounded alike."""
+        import simsimd
+
+        asked = Matrix.of(question[None, :])
+        whole = np.asarray(simsimd.cdist(asked.codes, self.codes, "dot"), np.float32).reshape(-1)
+        products: npt.NDArray[np.float32] = whole * (self.steps * asked.steps[0])
+        return products
+
+    def rows(self, chosen: npt.NDArray[np.intp]) -> Matrix:
+        """Only the chosen rows, in that order."""
+        return Matrix(np.ascontiguousarray(self.codes[chosen]), self.steps[chosen])
 
 
 def write_vectors(directory: Path, vectors: npt.NDArray[np.float16], input_hashes: Iterable[bytes]) -> None:
@@ -65,19 +103,41 @@ def _values(table: Any) -> npt.NDArray[np.float16]:
     return values.reshape(len(column), -1)
 
 
-def matrix(directory: Path, cached: Path) -> Matrix:
-    """The vectors as a memory-mapped matrix of shape (rows, dimension), kept at `cached` from the first use on."""
+def matrix(directory: Path, cached: Path, rows: int) -> Matrix:
+    """The vectors of the dataset at `directory` for searching, kept at `cached` from the first use on."""
+    found = _load(cached, rows)
+    if found is None:
+        vectors = _values(_read(directory, ["vector"]))
+        prime_matrix(cached, vectors)
+        found = _load(cached, len(vectors)) or Matrix.of(vectors)
+    return found
+
+
+def _load(cached: Path, rows: int) -> Matrix | None:
+    """What `prime_matrix` wrote, memory-mapped; None where there is nothing of that number of rows."""
     try:
-        return np.load(cached, mmap_mode="r")  # type: ignore[no-any-return]
-    except (OSError, ValueError, EOFError):
-        prime_matrix(cached, _values(_read(directory, ["vector"])))
-        return np.load(cached, mmap_mode="r")  # type: ignore[no-any-return]
+        size = cached.stat().st_size
+        dimension, rest = divmod(size - 4 * rows, rows)
+        if rest or dimension < 1:
+            return None
+        whole = np.memmap(cached, np.int8, "r")
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+    codes, steps = whole[: rows * dimension], whole[rows * dimension :]
+    # As plain arrays: a memmap object would be made anew for every slice of it.
+    return Matrix(np.asarray(codes).reshape(rows, dimension), np.frombuffer(steps, "<f4"))
 
 
 def prime_matrix(cached: Path, vectors: npt.NDArray[Any]) -> None:
-    """Keep `vectors` at `cached` for searching; readers at work keep the file that they have open."""
-    cached.parent.mkdir(parents=True, exist_ok=True)
-    temporary = cached.with_name(f".{cached.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        np.save(file, np.ascontiguousarray(vectors, dtype=np.float32))
-    temporary.replace(cached)
+    """Keep `vectors` at `cached` for searching: all codes, then all steps. Readers at work keep the file they have."""
+    made = Matrix.of(vectors)
+    temporary = cached.with_name(f".{cached.name}.{secrets.token_hex(8)}")
+    with typed_failures(f"keep vectors in the cache {cached.parent}"):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(made.codes.tobytes())
+                file.write(made.steps.astype("<f4").tobytes())
+            temporary.replace(cached)
+        finally:
+            temporary.unlink(missing_ok=True)

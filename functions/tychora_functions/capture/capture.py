@@ -8,8 +8,10 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from tychora_format.objects import object_path
+from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace
 from tychora_schemas.errors import AccessDenied, MalformedContent, NotFound, TychoraError
 
@@ -124,6 +126,15 @@ def _whole(location: Path) -> tuple[Captured, bytes]:
     return Captured(location, hashlib.sha256(data).hexdigest(), len(data), data[:HEAD]), data
 
 
+def _blocks(source: BinaryIO, location: Path) -> Iterator[bytes]:
+    """The bytes of an open file. A failure to read them is told apart from one to write them elsewhere."""
+    try:
+        while block := source.read(BLOCK):
+            yield block
+    except OSError as error:
+        raise _typed(location, error) from error
+
+
 def _streamed(workspace: Workspace, location: Path) -> tuple[Captured, None]:
     """Copy a large file aside block by block, hashing what is copied, and retain the copy."""
     import tempfile
@@ -133,9 +144,10 @@ def _streamed(workspace: Workspace, location: Path) -> tuple[Captured, None]:
     head = b""
     with (
         os.fdopen(_open(location), "rb") as source,
+        typed_failures(f"copy {location.name} into {workspace.store.url}"),
         tempfile.NamedTemporaryFile(dir=workspace.scratch(), prefix="capture-") as copy,
     ):
-        while block := source.read(BLOCK):
+        for block in _blocks(source, location):
             head = head or block[:HEAD]
             digest.update(block)
             copy.write(block)

@@ -147,9 +147,11 @@ class _Rules:
     def enter(self, folder: Path) -> None:
         """Take the folder's own `.gitignore` into account for what is below it."""
         file = folder / ".gitignore"
-        if not self.settings.capture_ignore_files or folder in self.specs or not file.is_file():
+        if not self.settings.capture_ignore_files or folder in self.specs:
             return
         try:
+            if not file.is_file():
+                return
             self.specs[folder] = GitIgnoreSpec.from_lines(file.read_text("utf-8", "replace").splitlines())
         except (OSError, ValueError):
             return
@@ -164,7 +166,7 @@ class _Rules:
         """Why a path is left out; None when it is not."""
         if location != self.root and location.name.startswith(".") and not self.settings.capture_hidden:
             return "it is hidden (set capture_hidden to take it)"
-        for folder in location.parents:
+        for folder in location.parents if self.specs else ():
             spec = self.specs.get(folder)
             if spec is not None:
                 decided = spec.check_file(str(location.relative_to(folder)).replace(os.sep, "/") + suffix).include

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["normalised", "readings"]
+__all__ = ["normalised"]
 
 SOFT = "\u00ad\ufffe\u0002"
 """What may stand for a hyphen at the end of a line: the soft hyphen, and pdfium's two marks for soft *or* hard ones."""
 
 LINE_END = re.compile(rf"(\w[\w'’-]*?)[{SOFT}]+[^\S\n]*\n\s*(\w+)")
-HARD_LINE_END = re.compile(r"(?<=\w)([-\u2010\u2011])[^\S\n]*\n\s*(?=\w)")
+HARD_LINE_END = re.compile(r"([-\u2010\u2011])(?<=\w.)[^\S\n]*\n\s*(?=\w)")
 INVISIBLE = re.compile(rf"[{SOFT}\u0000\u200b\u2060\ufeff]")
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 
@@ -30,22 +30,12 @@ def normalised(text: str) -> str:
     real (a figure or a capital next to it, a hyphen in it already, a known first half such as "well"); a real hyphen
     stays and its word is joined. The result has no U+FFFE, U+00AD and U+0000.
     """
-    text = LINE_END.sub(lambda match: match[1] + ("-" if _is_hard(match[1], match[2]) else "") + match[2], text)
+    if any(mark in text for mark in SOFT):  # most texts have none, and the pattern tries every word
+        text = LINE_END.sub(lambda match: match[1] + ("-" if _is_hard(match[1], match[2]) else "") + match[2], text)
     text = HARD_LINE_END.sub(r"\1", text)
-    text = INVISIBLE.sub("", text).translate(LIGATURES)
+    if not text.isascii() or "\0" in text or "\x02" in text:
+        text = INVISIBLE.sub("", text).translate(LIGATURES)
     return " ".join(text.split())
-
-
-def readings(text: str) -> str:
-    """`normalised(text)`, and after it the other reading of every word divided at a line end.
-
-    That has a hyphen where it was dropped, and none where it was kept: an index of the result finds both.
-    """
-    others = []
-    for match in LINE_END.finditer(text):
-        hard = _is_hard(match[1], match[2])
-        others.append(match[1] + ("" if hard else "-") + match[2])
-    return " ".join([normalised(text), *(normalised(other) for other in others)])
 
 
 def _is_hard(first: str, second: str) -> bool:

@@ -25,6 +25,10 @@ __all__ = ["WorkerPool"]
 RECYCLE_AFTER = 500
 """Tasks after which a worker is replaced, so that a leaking library cannot grow for ever."""
 
+RECYCLE_ABOVE = 0.5
+"""Share of the memory limit above which a worker is replaced between two tasks: what large files left behind must not
+count against the next one."""
+
 TICK = 0.2
 """Seconds between two looks at the limits."""
 
@@ -46,6 +50,8 @@ class _Worker:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "TOKENIZERS_PARALLELISM": "0",
+            # Arrow's own allocator reserves 1 GiB at once, which would count against the worker's memory limit.
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
         }
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tychora_functions.parse.worker"],
@@ -108,6 +114,7 @@ class WorkerPool:
 
     def __init__(self, settings: ResolvedSettings, tasks_expected: int = 1 << 30) -> None:
         self.settings = settings
+        self.memory_limit = settings.settings.parse_memory_megabytes << 20
         wanted = settings.settings.parse_workers or os.cpu_count() or 1
         self.size = max(1, min(wanted, -(-tasks_expected // 4)))
         self.answers: queue.Queue[tuple[_Worker, object | None]] = queue.Queue()
@@ -168,7 +175,7 @@ class WorkerPool:
         task, worker.task = worker.task, None
         if isinstance(message, Answer):
             worker.done += 1
-            if worker.done >= RECYCLE_AFTER:
+            if worker.done >= RECYCLE_AFTER or worker.memory() > self.memory_limit * RECYCLE_ABOVE:
                 self._retire(worker)
             yield message
             return
@@ -191,7 +198,7 @@ class WorkerPool:
                 continue
             if now > worker.deadline:
                 worker.end(f"reading it took longer than {limits.parse_seconds:g} seconds")
-            elif worker.memory() > (limits.parse_memory_megabytes << 20):
+            elif worker.memory() > self.memory_limit:
                 worker.end(f"reading it took more than {limits.parse_memory_megabytes} MB of memory")
 
 

@@ -82,8 +82,8 @@ def cite(run: Sequence[Piece], source: SourceRow, content: str) -> Citation:
     payload = {
         "revision": revision,
         "quote": content_sha256(quote.encode("utf-8", "surrogatepass")),
-        "units": units,
-        "part": place.get("bytes") or place.get("characters"),
+        "units": " ".join(units),
+        "part": str(place.get("bytes") or place.get("characters") or ""),
     }
     return Citation(
         id=identity("citation", payload),

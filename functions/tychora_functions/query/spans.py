@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tychora_format.analysis import terms
 from tychora_functions.query.question import Question
@@ -71,13 +71,18 @@ class Marker:
 
 def _within(word: str, wanted: set[str]) -> list[Span]:
     """The parts of a word that were asked for: the whole, else those of its pieces."""
-    forms = terms(word)
+    forms = _forms(word)
     if not wanted.intersection(forms):
         return []
     if forms[0] in wanted:
         return [(0, len(word))]
-    pieces = [match.span() for match in _PIECE.finditer(word) if wanted.intersection(terms(match[0]))]
+    pieces = [match.span() for match in _PIECE.finditer(word) if wanted.intersection(_forms(match[0]))]
     return pieces or [(0, len(word))]
+
+
+@lru_cache(1 << 16)
+def _forms(word: str) -> tuple[str, ...]:
+    return tuple(terms(word))
 
 
 def _occurrences(text: str, part: str) -> Iterator[Span]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,6 +23,18 @@ ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
 DENIED = {errno.EACCES, errno.EPERM}
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 UNUSABLE_NAME = {errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.EEXIST, errno.ELOOP}
+
+IN_TEXT = re.compile(r"\(os error (\d+)\)")
+"""How libraries written in Rust (Lance, Tantivy) tell the system's error number: in the text of any error."""
+
+
+def system_error(error: Exception) -> OSError | None:
+    """The error of the system that `error` is or tells of; None when it is about something else."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    if told := IN_TEXT.search(str(error)):
+        return OSError(int(told[1]), os.strerror(int(told[1])))
+    return error if isinstance(error, OSError) else None
 
 
 def typed_failure(error: OSError, doing: str) -> TychoraError:
@@ -41,10 +55,13 @@ def typed_failure(error: OSError, doing: str) -> TychoraError:
 
 @contextmanager
 def typed_failures(doing: str) -> Iterator[None]:
-    """Within it, an `OSError` becomes the typed error that `typed_failure` gives: `NotFound`, `AccessDenied`,
-    `BudgetExceeded`, `InvalidRequest` or, when the place itself failed, `ProviderUnavailable`.
+    """Within it, an error of the system becomes the typed error that `typed_failure` gives: `NotFound`,
+    `AccessDenied`, `BudgetExceeded`, `InvalidRequest` or, when the place itself failed, `ProviderUnavailable`.
     """
     try:
         yield
-    except OSError as error:
-        raise typed_failure(error, doing) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        found = system_error(error)
+        if found is None:
+            raise
+        raise typed_failure(found, doing) from error

@@ -72,22 +72,20 @@ def _matrices(snapshot: Snapshot, family: str) -> Iterable[Matrix | None]:
     with _lock:
         opened = _opened.setdefault(snapshot, {})
         if family not in opened:
-            found = [batch.vectors(family) for batch in snapshot.batches]
-            opened[family] = [None if matrix is None else np.asarray(matrix) for matrix in found]
+            opened[family] = [batch.vectors(family) for batch in snapshot.batches]
         return opened[family]
 
 
 def _scan(matrix: Matrix, mask: npt.NDArray[np.bool_], vector: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    # vecdot, not matmul: BLAS would spread the product over threads that burn processor time waiting for each other.
     eligible_rows = int(mask.sum())
     if eligible_rows > FEW * len(mask):
-        cosines: npt.NDArray[np.float32] = np.vecdot(matrix, vector)
+        cosines = matrix.products(vector)
         if eligible_rows < len(mask):
             cosines[~mask] = EXCLUDED
         return cosines
     cosines = np.full(len(mask), EXCLUDED)
     rows = np.flatnonzero(mask)
-    cosines[rows] = np.vecdot(matrix[rows], vector)
+    cosines[rows] = matrix.rows(rows).products(vector)
     return cosines
 
 
