@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, overload
 
+from tychora_client.client import Client, Filters, Paths, Watcher
 from tychora_schemas.receipts import (
     AddReport,
     CitationCheck,
@@ -24,8 +25,6 @@ from tychora_schemas.receipts import (
 )
 from tychora_schemas.requests import Channel, Fusion
 from tychora_schemas.result import Citation, QueryResult
-
-from tychora_client.client import Client, Filters, Paths, Watcher
 
 __all__ = ["AsyncClient"]
 

@@ -11,28 +11,30 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from pydantic import ValidationError
+
 from tychora_functions.progress import Progress
 from tychora_schemas.errors import InvalidRequest, UnsupportedContent
-from tychora_schemas.receipts import (
-    AddReport,
-    CitationCheck,
-    ConfigurationEntry,
-    HistoryEntry,
-    InventoryReport,
-    JobEntry,
-    SnapshotEvidence,
-    SourceEntry,
-    SourceEvidence,
-    UnitEvidence,
-    VerifyReport,
-    WorkspaceOverview,
-)
 from tychora_schemas.requests import Channel, Fusion, QueryRequest
 from tychora_schemas.result import Citation, QueryResult
 from tychora_schemas.settings import ResolvedSettings, resolve_settings
 
 if TYPE_CHECKING:
+    # Only named in annotations: making the models of all receipts would cost a tenth of a cold search.
     from tychora_format.workspace import Workspace
+    from tychora_schemas.receipts import (
+        AddReport,
+        CitationCheck,
+        ConfigurationEntry,
+        HistoryEntry,
+        InventoryReport,
+        JobEntry,
+        SnapshotEvidence,
+        SourceEntry,
+        SourceEvidence,
+        UnitEvidence,
+        VerifyReport,
+        WorkspaceOverview,
+    )
 
 __all__ = ["Client", "Filters", "Paths", "Watcher"]
 

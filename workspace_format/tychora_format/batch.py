@@ -228,7 +228,9 @@ class Batch:
             return None
         path = self._fetch(file)
         try:
-            return pq.read_table(path)
+            # Not pq.read_table: that imports pyarrow.dataset, which a cold search would pay for.
+            with pq.ParquetFile(path) as table:
+                return table.read()
         except (pa.ArrowException, OSError) as error:
             raise CorruptWorkspace(
                 f"{file.path} is no readable table: {error}", next_step="restore the file from another copy"

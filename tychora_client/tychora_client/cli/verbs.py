@@ -9,10 +9,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tychora_schemas.errors import PARTLY_DONE, CorruptWorkspace, InvalidRequest
-from tychora_schemas.receipts import AddReport
-from tychora_schemas.result import QueryResult
-
 from tychora_client.cli.arguments import INSPECTIONS
 from tychora_client.cli.failures import INTERRUPTED
 from tychora_client.cli.output import Outcome, as_json, write
@@ -20,6 +16,8 @@ from tychora_client.client import Client
 from tychora_client.progress import ProgressLine
 from tychora_client.render.ansi import Style
 from tychora_client.render.safe import safe_line
+from tychora_schemas.errors import PARTLY_DONE, CorruptWorkspace, InvalidRequest
+from tychora_schemas.result import QueryResult
 
 __all__ = ["run"]
 
@@ -53,6 +51,8 @@ def _add(options: Namespace, machine: bool) -> Outcome:
             report = client.add(options.paths, dry_run=options.dry_run, **asked)
         finally:
             line.close()
+    from tychora_schemas.receipts import AddReport
+
     if not isinstance(report, AddReport):
         return Outcome(as_json(report) if machine else reports.inventory(report, Style.of(sys.stdout)))
     code = INTERRUPTED if report.interrupted else PARTLY_DONE if report.quarantined else 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from tychora_schemas.result import QueryResult, Segment
-
 from tychora_client.render.markdown import cited_places, missing
 from tychora_client.render.safe import safe, safe_line
+from tychora_schemas.result import QueryResult, Segment
 
 __all__ = ["agent"]
 

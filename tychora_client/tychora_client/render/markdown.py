@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tychora_schemas.result import QueryResult, Segment
-
 from tychora_client.render.places import place
 from tychora_client.render.safe import safe, safe_line
+from tychora_schemas.result import QueryResult, Segment
 
 __all__ = ["cited_places", "fence_for", "markdown", "missing", "verdict_line"]
 

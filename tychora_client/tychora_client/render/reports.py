@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport, VerifyReport
-
 from tychora_client.render.ansi import Style
 from tychora_client.render.safe import safe_line
 from tychora_client.render.sizes import count, duration, size
+from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport, VerifyReport
 
 __all__ = ["added", "attention", "inventory", "summary", "verified"]
 

@@ -6,6 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tychora_client.render.ansi import Style, marked_text, paint, shorten, width, wrap
+from tychora_client.render.places import place
+from tychora_client.render.safe import safe_line
+from tychora_client.render.sizes import count, size
 from tychora_schemas.receipts import (
     ConfigurationEntry,
     HistoryEntry,
@@ -16,11 +20,6 @@ from tychora_schemas.receipts import (
     UnitEvidence,
     WorkspaceOverview,
 )
-
-from tychora_client.render.ansi import Style, marked_text, paint, shorten, width, wrap
-from tychora_client.render.places import place
-from tychora_client.render.safe import safe_line
-from tychora_client.render.sizes import count, size
 
 __all__ = ["configuration", "evidence", "history", "jobs", "overview", "sources", "table"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tychora_schemas.result import QueryResult, Segment
-
 from tychora_client.render.ansi import Marked, Style, marked_text, paint, shorten, wrap
 from tychora_client.render.markdown import cited_places, missing, verdict_line
 from tychora_client.render.safe import safe_line
 from tychora_client.render.sizes import count
+from tychora_schemas.result import QueryResult, Segment
 
 __all__ = ["text"]
 
