@@ -13,20 +13,18 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
+
 from tychora_format.batch import Embedding, Parsed
 from tychora_format.extraction import Extraction, input_sha256
 from tychora_format.objects import object_path
 from tychora_format.snapshot import LiveSource, Snapshot
 from tychora_format.tables import SourceRow, SourceState
 from tychora_format.workspace import Workspace
-from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport
-from tychora_schemas.settings import ResolvedSettings
-
 from tychora_functions.capture.capture import Captured, capture
 from tychora_functions.embed.embed import embed
 from tychora_functions.interrupt import Interrupt
 from tychora_functions.parse.detect import Format, detect
-from tychora_functions.parse.formats import fingerprint
+from tychora_functions.parse.formats import fingerprint, limited
 from tychora_functions.parse.worker import Answer, Task
 from tychora_functions.parse.workers import WorkerPool
 from tychora_functions.plan import Found, Plan, Refused, plan, revision_identity, source_identity
@@ -34,6 +32,9 @@ from tychora_functions.portable import colliding, reserved
 from tychora_functions.progress import Progress, Stage
 from tychora_functions.publish import Change, publish
 from tychora_functions.roots import Root, Roots
+from tychora_schemas.errors import BudgetExceeded
+from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport
+from tychora_schemas.settings import ResolvedSettings
 
 __all__ = ["add", "inventory"]
 
@@ -172,7 +173,8 @@ class _Job:
         self.plan = planned
         self.watch = watch
         self.report = AddReport(snapshot_id=head.id)
-        self.current = {fingerprint(each.value, settings) for each in Format}
+        marks = {fingerprint(each.value, settings) for each in Format}
+        self.current = marks | {limited(mark, settings) for mark in marks}
         self.extracted = _extractions(head)
         self.asked: set[Content] = set()
         self.answers: dict[Content, Answer] = {}
@@ -215,7 +217,7 @@ class _Job:
                 self.report.unchanged.append(PathReport(path=found.path, size=found.size))
             else:
                 target = self.report.held if row.state == "held" else self.report.quarantined
-                target.append(PathReport(path=found.path, size=found.size, reason=row.reason))
+                target.append(PathReport(path=found.path, size=found.size, reason=row.reason, next_step=row.next_step))
         return again
 
     def _tasks(self, work: list[Found], interrupt: Interrupt) -> Iterator[Task | None]:
@@ -263,8 +265,9 @@ class _Job:
         elif each.content in self.extracted:
             self._index(found, captured, each.mark, *self.extracted[each.content])
         elif (encoded := self.answers[each.content].extraction) is None:
-            _, reason, step = self.answers[each.content].error or ("", "it could not be read", "")
-            self._quarantine(found, captured, each.mark, reason, step)
+            kind, reason, step = self.answers[each.content].error or ("", "it could not be read", "")
+            passed = kind == BudgetExceeded.__name__
+            self._quarantine(found, captured, limited(each.mark, self.settings) if passed else each.mark, reason, step)
         else:
             del self.answers[each.content]
             extraction = Extraction.decode(encoded)
@@ -301,6 +304,7 @@ class _Job:
             size=captured.size if captured else found.size,
             state=state,
             reason=values.get("reason"),
+            next_step=values.get("next_step"),
             fingerprint=mark,
             extraction_id=values.get("extraction_id"),
         )
@@ -329,7 +333,7 @@ class _Job:
         self.done += 1
 
     def _quarantine(self, found: Found, captured: Captured, mark: str, reason: str, step: str) -> None:
-        self.rows.append(self._row(found, "quarantined", mark, captured, reason=reason))
+        self.rows.append(self._row(found, "quarantined", mark, captured, reason=reason, next_step=step or None))
         self.report.quarantined.append(
             PathReport(path=found.path, size=captured.size, reason=reason, next_step=step or None)
         )
@@ -337,10 +341,12 @@ class _Job:
 
     def _refuse(self, refused: Refused) -> None:
         """Record a path that could not be captured; what is live of it stays, since nothing is known of its bytes."""
-        self.report.quarantined.append(PathReport(path=refused.path, size=refused.size, reason=refused.reason))
+        step = "put it right and add the root again, or leave it: every add tries it again"
+        entry = PathReport(path=refused.path, size=refused.size, reason=refused.reason, next_step=step)
+        self.report.quarantined.append(entry)
         before = refused.before
         if before is None or (before.row.state == "quarantined" and before.row.reason != refused.reason):
-            self.rows.append(self._row(refused, "quarantined", "", None, reason=refused.reason))
+            self.rows.append(self._row(refused, "quarantined", "", None, reason=refused.reason, next_step=step))
 
     def _remove(self) -> None:
         for source in self.plan.gone:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 import pyarrow.compute as pc
+
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
+from tychora_functions.reading import blanks_joined, read_place, says
 from tychora_schemas.errors import InvalidRequest, NotFound, TychoraError
 from tychora_schemas.locator import Locator
 from tychora_schemas.receipts import CitationCheck
 from tychora_schemas.result import Citation
-
-from tychora_functions.reading import blanks_joined, read_place, says
 
 __all__ = ["verify_citation"]
 

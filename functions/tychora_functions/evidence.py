@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from tychora_format.batch import Batch
 from tychora_format.extraction import unit_id
 from tychora_format.log import LogEntry
@@ -15,13 +16,12 @@ from tychora_format.manifest import Manifest, from_ranges
 from tychora_format.snapshot import Snapshot
 from tychora_format.tables import UNIT_PREFIX, ExtractionRow, SourceRow
 from tychora_format.workspace import Workspace
+from tychora_functions.checking import verify_citation
+from tychora_functions.inspection import live_count, source_entry
 from tychora_schemas.errors import InvalidRequest, NotFound
 from tychora_schemas.locator import Locator
 from tychora_schemas.receipts import RevisionEntry, SnapshotEvidence, SourceEvidence, UnitEvidence
 from tychora_schemas.result import SegmentSource
-
-from tychora_functions.checking import verify_citation
-from tychora_functions.inspection import live_count, source_entry
 
 __all__ = ["evidence", "verify_citation"]
 

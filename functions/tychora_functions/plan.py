@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tychora_format.snapshot import LiveSource, Snapshot
-from tychora_schemas.errors import NotFound, TychoraError
-from tychora_schemas.identity import identity
-from tychora_schemas.settings import Settings
-
 from tychora_functions.capture.capture import sha256_of
 from tychora_functions.capture.walk import Met, readable_path, walk
 from tychora_functions.roots import LOOSE, Root
+from tychora_schemas.errors import NotFound, TychoraError
+from tychora_schemas.identity import identity
+from tychora_schemas.settings import Settings
 
 __all__ = ["Found", "Plan", "Refused", "plan", "revision_identity", "source_identity"]
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from tychora_format.cache import state_directory
 from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace
-from tychora_schemas.errors import InvalidRequest, NotFound
-
 from tychora_functions.capture.walk import readable_path
+from tychora_schemas.errors import InvalidRequest, NotFound
 
 __all__ = ["LOOSE", "Root", "Roots"]
 
@@ -73,6 +72,11 @@ class Roots:
         if location.is_symlink():
             location = location.resolve()
         if (found := self._covering(location, collection)) is not None:
+            if name is not None and name != found.label.rstrip("/"):
+                raise InvalidRequest(
+                    f"{readable_path(str(path))} is registered as {found.label.rstrip('/')!r}, not as {name!r}",
+                    next_step="leave the name out: a root keeps the one that its sources carry",
+                )
             return found
         if not location.exists():
             raise NotFound(f"there is nothing at {readable_path(str(path))}", next_step="check the path")

@@ -19,12 +19,11 @@ from tychora_format.invariants import (
 from tychora_format.manifest import BatchEntry, FileEntry
 from tychora_format.tables import ExtractionRow
 from tychora_format.workspace import Workspace
-from tychora_schemas.errors import NotFound, TychoraError
-from tychora_schemas.locator import Locator
-from tychora_schemas.receipts import NamedPath, VerifyReport
-
 from tychora_functions.progress import Progress
 from tychora_functions.reading import read_place, says
+from tychora_schemas.errors import InvalidRequest, NotFound, TychoraError
+from tychora_schemas.locator import Locator
+from tychora_schemas.receipts import NamedPath, VerifyReport
 
 __all__ = ["verify"]
 
@@ -40,6 +39,8 @@ def verify(
     `sample` is the share of files that are hashed and of extractions that are read again from their originals.
     Sizes, names and references are always checked.
     """
+    if not 0 <= sample <= 1:
+        raise InvalidRequest(f"{sample:g} is no share", next_step="give a number from 0 to 1, such as 0.05 for 5 %")
     watch = progress or (lambda _: None)
     problems = [*check_store(workspace.store), *check_log(workspace)]
     problems += check_objects(workspace.store, sample)

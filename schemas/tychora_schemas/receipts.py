@@ -79,7 +79,7 @@ class InventoryReport(_Receipt):
     """What `add` would do, without doing it."""
 
     captured: list[PathReport] = Field(default_factory=list)
-    cannot: list[PathReport] = Field(default_factory=list, description="what cannot be captured, and why")
+    cannot: list[PathReport] = Field(default_factory=list, description="what cannot be captured or read, and why")
     skipped: list[PathReport] = Field(default_factory=list)
     duplicates: list[list[str]] = Field(default_factory=list, description="groups of paths with equal bytes")
     moved: list[PathReport] = Field(default_factory=list)

@@ -270,3 +270,13 @@ def test_a_workspace_inside_the_root_is_left_alone(root: Path) -> None:
     inside = Workspace.create(root / "evidence")
     (root / "a.md").write_text("# A\n\nText.\n")
     assert paths(add(inside, [root], settings=settings())) == {"added": ["a.md"], "skipped": ["evidence"]}
+
+
+def test_a_file_that_passed_a_limit_is_tried_again_when_the_limit_is_raised(workspace: Workspace, root: Path) -> None:
+    (root / "a.md").write_text("# A\n\n" + "Some words to read. " * 100_000)
+    first = add(workspace, [root], settings=settings(parse_seconds=0.001))
+    assert paths(first) == {"quarantined": ["a.md"]} and "longer than" in (first.quarantined[0].reason or "")
+    same = add(workspace, [root], settings=settings(parse_seconds=0.001))
+    assert paths(same) == {"quarantined": ["a.md"]} and same.snapshot_id == first.snapshot_id
+    assert same.quarantined[0].next_step == first.quarantined[0].next_step
+    assert paths(add(workspace, [root], settings=settings())) == {"changed": ["a.md"]}

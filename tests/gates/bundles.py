@@ -102,6 +102,7 @@ def _row(
         size=size,
         state=state,
         reason=reason or None,
+        next_step=None,
         fingerprint=mark,
         extraction_id=extraction_id,
     )

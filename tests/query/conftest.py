@@ -89,6 +89,7 @@ def _read(workspace: Workspace, files: Files, collection: str) -> tuple[list[Par
             size=len(data),
             state="indexed",
             reason=None,
+            next_step=None,
             fingerprint=extraction.header.fingerprint,
             extraction_id=extraction.header.extraction_id,
         )

@@ -22,12 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
-
 from tychora_format.stamps import Stamps
 from tychora_format.store.failures import typed_failures
 from tychora_format.store.port import checked_path
 from tychora_format.user_folders import cache_directory, state_directory
+from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from tychora_format.manifest import FileEntry

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from tychora_schemas.identity import canonical_json, content_sha256, digest, identity, merkle_root
 
 from tychora_format.tables import UNIT_SPAN
+from tychora_schemas.identity import canonical_json, content_sha256, digest, identity, merkle_root
 
 __all__ = ["STAGED", "Extraction", "ExtractionHeader", "unit_id"]
 

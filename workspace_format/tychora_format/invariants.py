@@ -9,9 +9,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tychora_schemas.errors import TychoraError
-from tychora_schemas.identity import content_sha256, identity, merkle_root
-
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
 from tychora_format.extraction import unit_id
@@ -21,6 +18,8 @@ from tychora_format.snapshot import Snapshot, content_root
 from tychora_format.store import Store, proves_put_if_absent
 from tychora_format.tables import UNIT_PREFIX
 from tychora_format.workspace import MARKER, Workspace
+from tychora_schemas.errors import TychoraError
+from tychora_schemas.identity import content_sha256, identity, merkle_root
 
 __all__ = [
     "Problem",

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from tychora_schemas.errors import Conflict, CorruptWorkspace, NotFound
-from tychora_schemas.identity import content_sha256
 
 from tychora_format.sealed import seal, unseal
 from tychora_format.sequence import Sequence
 from tychora_format.store import Store
+from tychora_schemas.errors import Conflict, CorruptWorkspace, NotFound
+from tychora_schemas.identity import content_sha256
 
 __all__ = ["Head", "Log", "LogEntry"]
 

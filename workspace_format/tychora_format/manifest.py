@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from tychora_schemas.errors import CorruptWorkspace, UnsupportedContent
-from tychora_schemas.identity import canonical_json, content_sha256
 
 from tychora_format.paths import is_plain_path
+from tychora_schemas.errors import CorruptWorkspace, UnsupportedContent
+from tychora_schemas.identity import canonical_json, content_sha256
 
 __all__ = [
     "FORMAT_VERSION",

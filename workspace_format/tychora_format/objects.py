@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tychora_format.store import Store
 from tychora_schemas.errors import CorruptWorkspace, NotFound
 from tychora_schemas.identity import content_sha256
-
-from tychora_format.store import Store
 
 __all__ = ["Objects", "object_path"]
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tychora_schemas.errors import NotFound, ProviderUnavailable, TychoraError
-
 from tychora_format.store import Store
+from tychora_schemas.errors import NotFound, ProviderUnavailable, TychoraError
 
 __all__ = ["Sequence"]
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from tychora_schemas.identity import digest, merkle_root
 
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
@@ -19,6 +18,7 @@ from tychora_format.manifest import Manifest, from_ranges
 from tychora_format.store import Store
 from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SOURCES, SourceRow
+from tychora_schemas.identity import digest, merkle_root
 
 __all__ = ["LiveSource", "Mask", "Scope", "Snapshot", "content_root"]
 

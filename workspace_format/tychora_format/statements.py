@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from tychora_schemas.errors import Conflict, CorruptWorkspace
-from tychora_schemas.identity import identity
 
 from tychora_format.sealed import seal, unseal
 from tychora_format.sequence import Sequence
 from tychora_format.store import Store
+from tychora_schemas.errors import Conflict, CorruptWorkspace
+from tychora_schemas.identity import identity
 
 __all__ = ["Statement", "Statements"]
 

@@ -79,6 +79,7 @@ SOURCES = pa.schema(
         pa.field("size", pa.uint64(), nullable=False),
         pa.field("state", pa.string(), nullable=False),
         pa.field("reason", pa.string()),
+        pa.field("next_step", pa.string()),
         pa.field("fingerprint", pa.string(), nullable=False),
         pa.field("extraction_id", pa.string()),
     ]
@@ -168,5 +169,6 @@ class SourceRow:
     size: int
     state: SourceState
     reason: str | None
+    next_step: str | None
     fingerprint: str
     extraction_id: str | None

@@ -48,6 +48,8 @@ class Matrix:
         """The inner product of every row with `question`, shape (dimension,), which is rounded alike."""
         import simsimd
 
+        if not len(self):
+            return np.zeros(0, np.float32)
         asked = Matrix.of(question[None, :])
         whole = np.asarray(simsimd.cdist(asked.codes, self.codes, "dot"), np.float32).reshape(-1)
         products: npt.NDArray[np.float32] = whole * (self.steps * asked.steps[0])

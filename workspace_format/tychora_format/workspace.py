@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from tychora_schemas.errors import Conflict, CorruptWorkspace, InvalidRequest, NotFound, UnsupportedContent
-from tychora_schemas.identity import content_sha256
 
 from tychora_format.cache import Cache, cache_directory
 from tychora_format.log import Head, Log
@@ -22,6 +20,8 @@ from tychora_format.sealed import seal, unseal
 from tychora_format.snapshot import Snapshot
 from tychora_format.statements import Statements
 from tychora_format.store import Store, open_store, proves_put_if_absent
+from tychora_schemas.errors import Conflict, CorruptWorkspace, InvalidRequest, NotFound, UnsupportedContent
+from tychora_schemas.identity import content_sha256
 
 __all__ = ["MARKER", "Marker", "Workspace", "utc_now"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from pathspec import GitIgnoreSpec
+
 from tychora_schemas.settings import Settings
 
 __all__ = ["Met", "readable_path", "walk"]

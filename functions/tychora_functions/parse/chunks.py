@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tychora_functions.parse.units import Unit
 from tychora_schemas.identity import canonical_json
 from tychora_schemas.locator import Locator
-
-from tychora_functions.parse.units import Unit
 
 __all__ = ["CHUNKER_VERSION", "chunk_units", "encode_locator"]
 

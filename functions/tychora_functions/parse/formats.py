@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.identifiers import IDENTIFIER_VERSION
+from tychora_functions.parse.chunks import CHUNKER_VERSION
 from tychora_schemas.identity import digest
 from tychora_schemas.locator import Locator
 from tychora_schemas.settings import ResolvedSettings
 
-from tychora_functions.parse.chunks import CHUNKER_VERSION
-
 if TYPE_CHECKING:
     from tychora_functions.parse.units import Document
 
-__all__ = ["FORMATS", "Parser", "fingerprint", "parser_of"]
+__all__ = ["FORMATS", "Parser", "fingerprint", "limited", "parser_of"]
 
 
 class Parser(Protocol):
@@ -85,3 +84,10 @@ def fingerprint(name: str, settings: ResolvedSettings) -> str:
         "settings": settings.extraction_fingerprint(),
     }
     return digest("fingerprint-v1", inputs).hex()
+
+
+def limited(mark: str, settings: ResolvedSettings) -> str:
+    """The fingerprint `mark` of a file that passed a limit: it changes with the limits, so that it is tried again."""
+    limits = settings.settings
+    inputs = {"fingerprint": mark, "seconds": str(limits.parse_seconds), "megabytes": limits.parse_memory_megabytes}
+    return digest("limited-v1", inputs).hex()

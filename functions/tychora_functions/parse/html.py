@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from tychora_functions.parse.outline import Outline
 from tychora_schemas.errors import NotFound
 from tychora_schemas.locator import Locator
 
 from . import textmap
 from .decode import decode
-from tychora_functions.parse.outline import Outline
 from .page import Found, Page
 from .textmap import TextMap
 from .units import Document, Unit

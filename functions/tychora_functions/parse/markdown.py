@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .decode import decode
 from tychora_functions.parse.outline import Outline
+
+from .decode import decode
 from .textmap import TextMap, Tiler, read_at, split
 from .units import Document, UnitKind
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from tychora_format.extraction import Extraction
-from tychora_schemas.errors import MalformedContent
-from tychora_schemas.identity import content_sha256
-from tychora_schemas.settings import ResolvedSettings
-
 from tychora_functions.parse.chunks import chunk_units
 from tychora_functions.parse.formats import fingerprint, parser_of
 from tychora_functions.tokens import count_tokens
+from tychora_schemas.errors import MalformedContent
+from tychora_schemas.identity import content_sha256
+from tychora_schemas.settings import ResolvedSettings
 
 __all__ = ["parse"]
 

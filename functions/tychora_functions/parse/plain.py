@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .decode import decode
 from tychora_functions.parse.outline import Outline
+
+from .decode import decode
 from .textmap import TextMap, Tiler, read_at, split
 from .units import Document, Unit
 

@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tychora_schemas.settings import ResolvedSettings
-
 from tychora_functions.parse.worker import READY, Answer, Task, receive, send
+from tychora_schemas.settings import ResolvedSettings
 
 __all__ = ["WorkerPool"]
 

@@ -105,8 +105,6 @@ def _answer(snapshot: Snapshot, statements: int, request: QueryRequest) -> Query
         coverage, gaps = cover(question, matcher, evidence)
     if request.filters and not scope.scope.size:
         gaps.append("the filters leave nothing to search")
-    if budget.cut:
-        gaps.append(f"{budget.cut} of {len(drafts)} segments did not fit the budget of {budget.tokens} tokens")
     citations = {citation.id: citation for each in written for citation in each.citations}
     return QueryResult(
         run_id=Run(snapshot.id, statements, configuration(), request).encode(),

@@ -148,6 +148,9 @@ def _inspect(verbs: argparse._SubParsersAction[_Parser]) -> None:
 
 def _verify(verbs: argparse._SubParsersAction[_Parser]) -> None:
     parser = _verb(
-        verbs, "verify", "check every file", "Check every file of the newest snapshot and all that must hold."
+        verbs,
+        "verify",
+        "check every file",
+        "Check every file that the history of this place reaches, and all that must hold.",
     )
     parser.add_argument("--sample", type=float, default=1.0, metavar="SHARE", help="check this share of it, 0 to 1 (1)")

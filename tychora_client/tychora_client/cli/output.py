@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, TextIO
 
 __all__ = ["Outcome", "as_json", "plain", "prepare", "write"]
 
-SHOWN_AS_ESCAPES = re.compile("[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+SHOWN_AS_ESCAPES = re.compile(
+    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
+)
 """What JSON may hold as it is, and a terminal would obey or hide."""
 
 

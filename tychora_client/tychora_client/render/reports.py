@@ -54,7 +54,7 @@ def inventory(report: InventoryReport, style: Style) -> str:
     twins = [NamedPath(path=first, note="has the bytes of " + ", ".join(rest)) for first, *rest in report.duplicates]
     moves = [NamedPath(path=each.path, note=f"was {each.was}") for each in report.moved if each.was]
     blocks = [
-        *_grouped("cannot be captured", "red", report.cannot, style),
+        *_grouped("cannot be read", "red", report.cannot, style),
         *_grouped("would be skipped", "yellow", report.skipped, style),
         *_notes("would be moved", "blue", moves, style),
         *_notes("would be removed", "blue", [NamedPath(path=each.path, note="") for each in report.removed], style),

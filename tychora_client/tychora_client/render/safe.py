@@ -12,11 +12,13 @@ OBEYED = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates: bytes of a name that are no UTF-8; tags
 )
 CARRIAGE_RETURN = re.compile(r"\r\n?")
+LINE_END_HYPHEN = "\ufffe"
+"""What a PDF's text layer has for the hyphen at the end of a line."""
 
 
 def safe(text: str) -> str:
     """`text` with control, invisible and reordering characters spelled out; line ends and tabs stay."""
-    return OBEYED.sub(_shown, CARRIAGE_RETURN.sub("\n", text))
+    return OBEYED.sub(_shown, CARRIAGE_RETURN.sub("\n", text.replace(LINE_END_HYPHEN, "-")))
 
 
 def safe_line(text: str) -> str:

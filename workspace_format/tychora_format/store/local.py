@@ -11,10 +11,9 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from tychora_schemas.errors import InvalidRequest, ProviderUnavailable
-
 from tychora_format.store.failures import typed_failures
 from tychora_format.store.port import Entry, Store, checked_path, checked_prefix
+from tychora_schemas.errors import InvalidRequest, ProviderUnavailable
 
 __all__ = ["LocalStore"]
 

@@ -6,10 +6,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from tychora_schemas.errors import NotFound
-
 from tychora_format.store.failures import typed_failures
 from tychora_format.store.port import Entry, Store, checked_path, checked_prefix
+from tychora_schemas.errors import NotFound
 
 __all__ = ["MemoryStore"]
 

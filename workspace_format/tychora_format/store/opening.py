@@ -7,11 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tychora_schemas.errors import InvalidRequest
-
 from tychora_format.store.local import LocalStore
 from tychora_format.store.memory import MemoryStore
 from tychora_format.store.port import Store
+from tychora_schemas.errors import InvalidRequest
 
 __all__ = ["open_store"]
 

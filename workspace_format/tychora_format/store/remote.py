@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tychora_format.store.failures import FULL, typed_failure
+from tychora_format.store.port import Entry, Store, checked_path, checked_prefix
 from tychora_schemas.errors import (
     AccessDenied,
     InvalidRequest,
@@ -16,9 +18,6 @@ from tychora_schemas.errors import (
     ProviderUnavailable,
     TychoraError,
 )
-
-from tychora_format.store.failures import FULL, typed_failure
-from tychora_format.store.port import Entry, Store, checked_path, checked_prefix
 
 __all__ = ["FsspecStore"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tychora_functions.parse.outline import Outline
 from tychora_schemas.locator import Locator
 
 from ..units import Unit, UnitKind
 from .blocks import Block, blocks
 from .markup import integer, setting, word
 from .numbering import Label, Numbering, format_number
-from tychora_functions.parse.outline import Outline
 from .paragraphs import Paragraph, Revision
 from .styles import BODY_TEXT, Styles
 
