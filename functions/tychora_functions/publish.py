@@ -16,7 +16,7 @@ from tychora_format.batch import Embedding, Parsed, matrix_path, write_batch
 from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest, as_ranges, from_ranges
 from tychora_format.snapshot import LiveSource, Snapshot, content_root
 from tychora_format.store.failures import typed_failures
-from tychora_format.tables import SourceRow
+from tychora_format.tables import SOURCES, SourceRow
 from tychora_format.vectors import prime_matrix
 from tychora_format.workspace import Workspace, utc_now
 from tychora_schemas.errors import Conflict, TychoraError
@@ -56,9 +56,9 @@ def publish(workspace: Workspace, change: Change, embeddings: Mapping[str, Embed
     this change removes and a rival changed stays. Both are reported as conflicts.
     """
     conflicts: list[tuple[str, str]] = []
-    if not change:
-        return Published(workspace.head(), conflicts)
     head = workspace.head()
+    if not change or _is_made(head, change):
+        return Published(head, conflicts)
     entry = _write(workspace, change, embeddings, {batch.entry.tag for batch in head.batches})
 
     def build(head: Snapshot) -> Manifest | None:
@@ -102,7 +102,7 @@ def _continue(
     head: Snapshot, change: Change, entry: BatchEntry | None, conflicts: list[tuple[str, str]]
 ) -> Manifest | None:
     """The manifest of `head` with the change made, or None when it is made already."""
-    if entry is not None and any(batch.id == entry.id for batch in head.batches):
+    if _is_made(head, change):
         return None
     past = _past(head, change, conflicts)
     if entry is None and not past:
@@ -123,6 +123,17 @@ def _continue(
         batches=tuple(sorted(entries, key=lambda each: each.id)),
         dead={batch_id: as_ranges(rows) for batch_id, rows in sorted(dead.items()) if rows},
     )
+
+
+def _is_made(head: Snapshot, change: Change) -> bool:
+    """True when the head is as the change wants it: this was published before, or a rival wanted the same.
+
+    The id of the change's batch would not tell: Lance names its files at random.
+    """
+    concerned = [row.source_id for row in change.sources] + [each.row.source_id for each in change.removed]
+    live = head.sources.filter(pc.is_in(head.sources.column("source_id"), pa.array(concerned, pa.string())))
+    rows = [SourceRow(**values) for values in live.select(SOURCES.names).to_pylist()]
+    return {row.source_id: row for row in rows} == {row.source_id: row for row in change.sources}
 
 
 def _past(head: Snapshot, change: Change, conflicts: list[tuple[str, str]]) -> list[tuple[str, int]]:

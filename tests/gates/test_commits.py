@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from bundles import small_change, state_change
+from bundles import embeddings_of, small_change, state_change, write_corpus
 from support.faulty import Fault, FaultyStore, every
 from tychora_format.cache import Cache
 from tychora_format.store import LocalStore, Store, open_store
@@ -17,8 +17,10 @@ from tychora_format.workspace import Workspace
 from tychora_functions.publish import Change, publish
 from tychora_functions.verify import verify
 from tychora_schemas.errors import ProviderUnavailable
+from tychora_schemas.receipts import AddReport
 
 WRITER = Path(__file__).with_name("writer.py")
+ADDER = Path(__file__).with_name("adder.py")
 WRITERS = 8
 
 
@@ -81,6 +83,25 @@ def test_c1_processes_append_for_long(request: pytest.FixtureRequest, kind: str)
     check_appends(request.getfixturevalue(f"{kind}_store"), 200)
 
 
+def test_c1_two_adds_of_one_folder_at_once(tmp_path: Path) -> None:
+    """C1: who adds a folder while somebody else adds the same one finds the work done: nothing is there twice, nothing
+    is lost, and neither is told of a conflict."""
+    corpus = write_corpus(tmp_path / "corpus", files=12)
+    Workspace.create(tmp_path / "bundle")
+    command = [sys.executable, str(ADDER), str(tmp_path / "bundle"), str(corpus), "1000"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as second,
+    ):
+        said = [process.communicate(timeout=600)[0].splitlines()[-1] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert not any(AddReport.model_validate_json(line).conflicts for line in said)
+    workspace = Workspace.open(tmp_path / "bundle")
+    assert len(workspace.log.history()) == 1
+    assert len(list(workspace.head().live_sources())) == 12
+    assert verify(workspace).ok
+
+
 def publish_until_told(workspace: Workspace, change: Change, attempts: int = 10) -> str:
     """Repeat a publish whose store did not answer, as its next step says; a conflict is never raised."""
     for _ in range(attempts):
@@ -139,8 +160,8 @@ def test_c4_a_whole_batch_survives_lost_commit_answers(tmp_path: Path) -> None:
     workspace = Workspace.create(store, cache=Cache(tmp_path / "cache"))
     store.script = every(1, Fault.LOST_ANSWER, "create")
     change = small_change(workspace, "note.txt", "A note about the boiler.")
-    published = publish(workspace, change, {})
-    again = publish(workspace, change, {})
+    published = publish(workspace, change, embeddings_of(change))
+    again = publish(workspace, change, embeddings_of(change))
     assert published.snapshot.id == again.snapshot.id
     assert len(workspace.log.history()) == 1
     assert len(list(store.inner.list("snapshots/"))) == 1

@@ -163,6 +163,7 @@ def test_k3_the_kth_call_fails(tmp_path: Path, fault: Fault) -> None:
         assert trial.paths() in (["first.txt"], ["first.txt", "second.txt"])
         trial.publish()
         assert trial.paths() == ["first.txt", "second.txt"]
+        assert len(Workspace.open(trial.store, cache=trial.cache).log.history()) == 2
         report = verify(Workspace.open(trial.store, cache=trial.cache))
         torn = {trial.store.calls[number - 1].path} if fault is Fault.PARTIAL else set()
         assert {problem.path for problem in report.problems} <= torn

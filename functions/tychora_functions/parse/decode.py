@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from tychora_functions.parse.detect import signature
 from tychora_schemas.errors import MalformedContent, UnsupportedContent
-
-from .detect import signature
 
 __all__ = ["Decoded", "decode"]
 

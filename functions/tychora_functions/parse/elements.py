@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .units import UnitKind
+from tychora_functions.parse.units import UnitKind
 
 __all__ = ["BLOCKS", "CLOSED_BY", "HEADINGS", "UNSEEN", "kind_of", "marks"]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from tychora_functions.parse import textmap
+from tychora_functions.parse.decode import decode
 from tychora_functions.parse.outline import Outline
+from tychora_functions.parse.page import Found, Page
+from tychora_functions.parse.textmap import TextMap
+from tychora_functions.parse.units import Document, Unit
 from tychora_schemas.errors import NotFound
 from tychora_schemas.locator import Locator
-
-from . import textmap
-from .decode import decode
-from .page import Found, Page
-from .textmap import TextMap
-from .units import Document, Unit
 
 __all__ = ["parse", "read_at"]
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import plain
-from .decode import Decoded, decode
-from .textmap import TextMap, Tiler, read_at
-from .units import Document, Unit
+from tychora_functions.parse import plain
+from tychora_functions.parse.decode import Decoded, decode
+from tychora_functions.parse.textmap import TextMap, Tiler, read_at
+from tychora_functions.parse.units import Document, Unit
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tychora_functions.parse.decode import decode
 from tychora_functions.parse.outline import Outline
-
-from .decode import decode
-from .textmap import TextMap, Tiler, read_at, split
-from .units import Document, UnitKind
+from tychora_functions.parse.textmap import TextMap, Tiler, read_at, split
+from tychora_functions.parse.units import Document, UnitKind
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

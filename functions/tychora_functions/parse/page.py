@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from .elements import BLOCKS, CLOSED_BY, HEADINGS, UNSEEN, kind_of, marks
-from .passage import Passage
-from .spans import Cell, Columns
-from .units import UnitKind
+from tychora_functions.parse.elements import BLOCKS, CLOSED_BY, HEADINGS, UNSEEN, kind_of, marks
+from tychora_functions.parse.passage import Passage
+from tychora_functions.parse.spans import Cell, Columns
+from tychora_functions.parse.units import UnitKind
 
 __all__ = ["Found", "Page"]
 

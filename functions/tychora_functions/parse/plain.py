@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tychora_functions.parse.decode import decode
 from tychora_functions.parse.outline import Outline
-
-from .decode import decode
-from .textmap import TextMap, Tiler, read_at, split
-from .units import Document, Unit
+from tychora_functions.parse.textmap import TextMap, Tiler, read_at, split
+from tychora_functions.parse.units import Document, Unit
 
 __all__ = ["parse", "read_at"]
 

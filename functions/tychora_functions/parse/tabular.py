@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .decode import decode
-from .textmap import TextMap, Tiler, read_at
-from .units import Document
+from tychora_functions.parse.decode import decode
+from tychora_functions.parse.textmap import TextMap, Tiler, read_at
+from tychora_functions.parse.units import Document
 
 __all__ = ["fields", "parse", "read_at"]
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import accumulate, pairwise
 
+from tychora_functions.parse.decode import Decoded, decode
+from tychora_functions.parse.units import Unit, UnitKind
 from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.locator import Locator
-
-from .decode import Decoded, decode
-from .units import Unit, UnitKind
 
 __all__ = ["TextMap", "Tiler", "read_at", "split"]
 

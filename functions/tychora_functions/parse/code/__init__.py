@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..decode import Decoded
-from ..textmap import TextMap, read_at
-from ..units import Document, Unit
-from .definitions import Recogniser, signature
-from .division import borders
-from .grammars import LANGUAGES, syntax_tree
-from .javascript import JavaScript
-from .pieces import Piece, pieces
-from .python import Python
-from .tiling import UNIT_LIMIT, Mark, marks
+from tychora_functions.parse.code.definitions import Recogniser, signature
+from tychora_functions.parse.code.division import borders
+from tychora_functions.parse.code.grammars import LANGUAGES, syntax_tree
+from tychora_functions.parse.code.javascript import JavaScript
+from tychora_functions.parse.code.pieces import Piece, pieces
+from tychora_functions.parse.code.python import Python
+from tychora_functions.parse.code.tiling import UNIT_LIMIT, Mark, marks
+from tychora_functions.parse.decode import Decoded
+from tychora_functions.parse.textmap import TextMap, read_at
+from tychora_functions.parse.units import Document, Unit
 
 __all__ = ["LANGUAGES", "parse", "read_at"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .definitions import Definition, SymbolKind, node_text
+from tychora_functions.parse.code.definitions import Definition, SymbolKind, node_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .definitions import Definition
-from .division import divide
-from .tiling import UNIT_LIMIT, Mark
+from tychora_functions.parse.code.definitions import Definition
+from tychora_functions.parse.code.division import divide
+from tychora_functions.parse.code.tiling import UNIT_LIMIT, Mark
 
 __all__ = ["Piece", "pieces"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from .definitions import Definition, node_text
+from tychora_functions.parse.code.definitions import Definition, node_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node

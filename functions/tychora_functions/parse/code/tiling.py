@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .definitions import Definition, Recogniser, clean_comment
+from tychora_functions.parse.code.definitions import Definition, Recogniser, clean_comment
 
 if TYPE_CHECKING:
     from tree_sitter import Node

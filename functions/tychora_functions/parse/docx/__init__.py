@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tychora_functions.parse.docx.blocks import text_at
+from tychora_functions.parse.docx.markup import local_name
+from tychora_functions.parse.docx.numbering import Numbering
+from tychora_functions.parse.docx.package import Package
+from tychora_functions.parse.docx.properties import language, title
+from tychora_functions.parse.docx.reading import Reading
+from tychora_functions.parse.docx.styles import Styles
+from tychora_functions.parse.units import Document
 from tychora_schemas.errors import MalformedContent, NotFound, UnsupportedContent
 from tychora_schemas.locator import Locator
-
-from ..units import Document
-from .blocks import text_at
-from .markup import local_name
-from .numbering import Numbering
-from .package import Package
-from .properties import language, title
-from .reading import Reading
-from .styles import Styles
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from tychora_functions.parse.docx.markup import local_name, word
+from tychora_functions.parse.docx.paragraphs import Paragraph, Revision, alternative, read_paragraph
+from tychora_functions.parse.docx.tables import CELL, PARAGRAPH, ROW, TABLE, Row, Table, members, read_row
 from tychora_schemas.errors import NotFound
-
-from .markup import local_name, word
-from .paragraphs import Paragraph, Revision, alternative, read_paragraph
-from .tables import CELL, PARAGRAPH, ROW, TABLE, Row, Table, members, read_row
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .markup import MATH, local_name
+from tychora_functions.parse.docx.markup import MATH, local_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .markup import integer, is_on, setting, word
-from .symbols import symbol
+from tychora_functions.parse.docx.markup import integer, is_on, setting, word
+from tychora_functions.parse.docx.symbols import symbol
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-    from .styles import Styles
+    from tychora_functions.parse.docx.styles import Styles
 
 __all__ = ["Label", "Numbering", "format_number"]
 

@@ -10,9 +10,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile, ZipFile
 
+from tychora_functions.parse.docx.markup import STRICT
 from tychora_schemas.errors import MalformedContent, UnsupportedContent
-
-from .markup import STRICT
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .equations import linearise
-from .markup import ALTERNATE, CHOICE, FALLBACK, MATH, local_name, word
-from .symbols import symbol
+from tychora_functions.parse.docx.equations import linearise
+from tychora_functions.parse.docx.markup import ALTERNATE, CHOICE, FALLBACK, MATH, local_name, word
+from tychora_functions.parse.docx.symbols import symbol
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

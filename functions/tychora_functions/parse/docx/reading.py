@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tychora_functions.parse.docx.blocks import Block, blocks
+from tychora_functions.parse.docx.markup import integer, setting, word
+from tychora_functions.parse.docx.numbering import Label, Numbering, format_number
+from tychora_functions.parse.docx.paragraphs import Paragraph, Revision
+from tychora_functions.parse.docx.styles import BODY_TEXT, Styles
 from tychora_functions.parse.outline import Outline
+from tychora_functions.parse.units import Unit, UnitKind
 from tychora_schemas.locator import Locator
-
-from ..units import Unit, UnitKind
-from .blocks import Block, blocks
-from .markup import integer, setting, word
-from .numbering import Label, Numbering, format_number
-from .paragraphs import Paragraph, Revision
-from .styles import BODY_TEXT, Styles
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

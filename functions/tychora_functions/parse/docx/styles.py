@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .markup import integer, setting, word
+from tychora_functions.parse.docx.markup import integer, setting, word
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -7,8 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .markup import ALTERNATE, CHOICE, FALLBACK, TRANSPARENT, integer, is_on, local_name, setting, word
-from .paragraphs import Paragraph, Revision, read_paragraph
+from tychora_functions.parse.docx.markup import (
+    ALTERNATE,
+    CHOICE,
+    FALLBACK,
+    TRANSPARENT,
+    integer,
+    is_on,
+    local_name,
+    setting,
+    word,
+)
+from tychora_functions.parse.docx.paragraphs import Paragraph, Revision, read_paragraph
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -6,14 +6,13 @@ hard one. `tychora_functions.parse.normal` makes it readable.
 
 from __future__ import annotations
 
+from tychora_functions.parse.pdf import opening
+from tychora_functions.parse.pdf.assembly import largest_heading, units
+from tychora_functions.parse.pdf.pages import PageText, read_page
+from tychora_functions.parse.pdf.reading import text_in
 from tychora_functions.parse.units import Document
 from tychora_schemas.errors import MalformedContent, UnsupportedContent
 from tychora_schemas.locator import Locator
-
-from . import opening
-from .assembly import largest_heading, units
-from .pages import PageText, read_page
-from .reading import text_in
 
 __all__ = ["parse", "read_at"]
 

@@ -6,15 +6,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tychora_functions.parse.pdf.furniture import mark_furniture
+from tychora_functions.parse.pdf.headings import heading_levels
+from tychora_functions.parse.pdf.lines import Line
+from tychora_functions.parse.pdf.notes import Note
+from tychora_functions.parse.pdf.pages import PageText
+from tychora_functions.parse.pdf.paragraphs import Block, blocks
 from tychora_functions.parse.units import Unit, UnitKind
 from tychora_schemas.locator import Box, Locator
-
-from .furniture import mark_furniture
-from .headings import heading_levels
-from .lines import Line
-from .notes import Note
-from .pages import PageText
-from .paragraphs import Block, blocks
 
 __all__ = ["LinePlace", "NotePlace", "largest_heading", "units"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from .fragments import Fragment, Row
-from .lines import Cell, cells
+from tychora_functions.parse.pdf.fragments import Fragment, Row
+from tychora_functions.parse.pdf.lines import Cell, cells
 
 __all__ = ["reading_order"]
 

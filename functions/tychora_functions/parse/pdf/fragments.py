@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .glyphs import Glyphs
+from tychora_functions.parse.pdf.glyphs import Glyphs
 
 __all__ = ["Fragment", "Row", "fragments", "joined", "rows"]
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from .fragments import Fragment, Row
-from .lines import Line, cells
-from .tables import aligned
+from tychora_functions.parse.pdf.fragments import Fragment, Row
+from tychora_functions.parse.pdf.lines import Line, cells
+from tychora_functions.parse.pdf.tables import aligned
 
 __all__ = ["margin_numbers", "mark_furniture"]
 

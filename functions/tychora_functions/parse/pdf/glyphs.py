@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .frame import Floats, PageFrame
-from .styles import Style, StyleReader
+from tychora_functions.parse.pdf.frame import Floats, PageFrame
+from tychora_functions.parse.pdf.styles import Style, StyleReader
 
 __all__ = ["LINE_END_HYPHEN", "Glyphs", "read_glyphs"]
 

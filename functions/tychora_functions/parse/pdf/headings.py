@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .lists import is_contents_entry
-from .paragraphs import Block
+from tychora_functions.parse.pdf.lists import is_contents_entry
+from tychora_functions.parse.pdf.paragraphs import Block
 
 __all__ = ["Face", "body_size", "heading_levels"]
 

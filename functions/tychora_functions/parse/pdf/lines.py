@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tychora_functions.parse.pdf.fragments import SPACE, Fragment, Row, joined
+from tychora_functions.parse.pdf.frame import Floats, PageFrame
+from tychora_functions.parse.pdf.glyphs import ASCENT, DESCENT, Glyphs
 from tychora_schemas.locator import Box
-
-from .fragments import SPACE, Fragment, Row, joined
-from .frame import Floats, PageFrame
-from .glyphs import ASCENT, DESCENT, Glyphs
 
 __all__ = ["CELL_GAP", "Cell", "Line", "cells", "compose", "lines_of", "spelled"]
 

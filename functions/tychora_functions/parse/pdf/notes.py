@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tychora_functions.parse.pdf.opening import OpenPage
 from tychora_schemas.locator import Box
-
-from .opening import OpenPage
 
 __all__ = ["Note", "note_text", "notes"]
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tychora_functions.parse.pdf.frame import PageFrame
 from tychora_schemas.errors import MalformedContent, UnsupportedContent
-
-from .frame import PageFrame
 
 __all__ = ["OpenPage", "attachments", "open_document", "open_page", "outline", "page_label", "title"]
 

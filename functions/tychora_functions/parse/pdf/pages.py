@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .columns import reading_order
-from .fragments import Fragment, Row, fragments, rows
-from .furniture import margin_numbers
-from .glyphs import Glyphs, read_glyphs
-from .lines import Line, lines_of
-from .notes import Note, notes
-from .opening import OpenPage
-from .visibility import is_scan, unseen
+from tychora_functions.parse.pdf.columns import reading_order
+from tychora_functions.parse.pdf.fragments import Fragment, Row, fragments, rows
+from tychora_functions.parse.pdf.furniture import margin_numbers
+from tychora_functions.parse.pdf.glyphs import Glyphs, read_glyphs
+from tychora_functions.parse.pdf.lines import Line, lines_of
+from tychora_functions.parse.pdf.notes import Note, notes
+from tychora_functions.parse.pdf.opening import OpenPage
+from tychora_functions.parse.pdf.visibility import is_scan, unseen
 
 __all__ = ["PageText", "read_page", "visible_fragments"]
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
-from .lines import Line
-from .lists import is_contents_entry, marker
-from .tables import tables
+from tychora_functions.parse.pdf.lines import Line
+from tychora_functions.parse.pdf.lists import is_contents_entry, marker
+from tychora_functions.parse.pdf.tables import tables
 
 __all__ = ["MOST_CHARACTERS", "Block", "blocks"]
 

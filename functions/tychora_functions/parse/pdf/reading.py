@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tychora_functions.parse.pdf.fragments import Fragment, joined
+from tychora_functions.parse.pdf.glyphs import Glyphs
+from tychora_functions.parse.pdf.lines import spelled
+from tychora_functions.parse.pdf.notes import note_text
+from tychora_functions.parse.pdf.opening import OpenPage
+from tychora_functions.parse.pdf.pages import visible_fragments
 from tychora_schemas.locator import Box, Locator
-
-from .fragments import Fragment, joined
-from .glyphs import Glyphs
-from .lines import spelled
-from .notes import note_text
-from .opening import OpenPage
-from .pages import visible_fragments
 
 __all__ = ["line_in", "text_in"]
 

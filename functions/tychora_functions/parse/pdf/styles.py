@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .frame import PageFrame
+from tychora_functions.parse.pdf.frame import PageFrame
 
 __all__ = ["Style", "StyleReader"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .lines import Cell, Line
-from .lists import is_contents_entry, marker, section_number
+from tychora_functions.parse.pdf.lines import Cell, Line
+from tychora_functions.parse.pdf.lists import is_contents_entry, marker, section_number
 
 __all__ = ["Table", "aligned", "tables"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .frame import PageFrame
-from .glyphs import Glyphs
+from tychora_functions.parse.pdf.frame import PageFrame
+from tychora_functions.parse.pdf.glyphs import Glyphs
 
 __all__ = ["is_scan", "unseen"]
 
