@@ -7,7 +7,28 @@ from pathlib import Path
 
 __all__ = ["VOCABULARY", "make_files", "paragraph"]
 
-SYLLABLES = "ka lo mi ren tas vel dor in eth sul pra wen go hal ber nim cos tir ul fa".split()
+SYLLABLES = (
+    "ka",
+    "lo",
+    "mi",
+    "ren",
+    "tas",
+    "vel",
+    "dor",
+    "in",
+    "eth",
+    "sul",
+    "pra",
+    "wen",
+    "go",
+    "hal",
+    "ber",
+    "nim",
+    "cos",
+    "tir",
+    "ul",
+    "fa",
+)
 RANDOM = random.Random(7)
 VOCABULARY = sorted({"".join(RANDOM.choices(SYLLABLES, k=RANDOM.randint(1, 4))) for _ in range(30_000)})
 

@@ -2,8 +2,8 @@
 
     python benchmarks/search.py [--chunks 100000] [--cold 10000]
 
-Asked: warm and hybrid with hydration, CPU per query p50 ≤ 20 ms and p95 ≤ 60 ms; a cold `tychora search` ≤ 0.9 s of CPU;
-`tychora --help` ≤ 0.15 s of CPU.
+Asked: warm and hybrid with hydration, CPU per query p50 ≤ 20 ms and p95 ≤ 60 ms; a cold `tychora search` ≤ 0.9 s of
+CPU; `tychora --help` ≤ 0.15 s of CPU.
 """
 
 from __future__ import annotations

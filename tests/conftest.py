@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+
 from support import s3
 from tychora_format.store import LocalStore, MemoryStore, Store, open_store
 

@@ -68,7 +68,7 @@ class Roots:
         `labels` are those that the collection's live sources carry: a folder of the same name continues such a root on
         a machine that does not know it yet. Raises NotFound when there is nothing at `path` and never was.
         """
-        location = Path(os.path.abspath(Path(path).expanduser()))
+        location = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - a link must not be followed yet
         if location.is_symlink():
             location = location.resolve()
         if (found := self._covering(location, collection)) is not None:

@@ -29,7 +29,7 @@ def canonical_json(value: Any) -> bytes:
 
 
 def _is_plain(key: Any, value: Any) -> bool:
-    """True where the two encoders agree: ASCII keys, whose order is the same, and no number that is no exact integer."""
+    """True where the two encoders agree: ASCII keys, whose order is the same, and no number but exact integers."""
     kind = type(value)
     return (
         isinstance(key, str)

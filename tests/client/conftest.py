@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from library_files import write_library
 from running import Ran, Run
-from tychora_schemas.settings import ENVIRONMENT_PREFIX, MACHINE_VARIABLES
 
 from tychora_client import Client
+from tychora_schemas.settings import ENVIRONMENT_PREFIX, MACHINE_VARIABLES
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from tychora_client import AsyncClient, Client
 from tychora_functions.progress import Progress
 from tychora_schemas.errors import Conflict, InvalidRequest, NotFound, UnsupportedContent
 from tychora_schemas.receipts import AddReport, InventoryReport
-
-from tychora_client import AsyncClient, Client
 
 QUESTIONS = ["Who confirms the berth?", "tide gauge", "free_berths", "NQ-2 depth", "crane", "lighthouse keeper"]
 

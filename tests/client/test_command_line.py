@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from library_files import pdf
 from running import Run
+
+from tychora_client import Client
 from tychora_client.cli.arguments import build_parser, wants_json
 from tychora_schemas.receipts import AddReport, InventoryReport, VerifyReport, WorkspaceOverview
 from tychora_schemas.result import QueryResult
-
-from tychora_client import Client
 
 
 def error_of(out: bytes) -> dict[str, str]:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tychora_client import Client
 from tychora_functions.inspection import configuration, shown
 from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.receipts import SnapshotEvidence, SourceEvidence, UnitEvidence
 from tychora_schemas.result import Citation
-
-from tychora_client import Client
 
 QUESTIONS = {
     "handbook.md": "harbour master confirmed the berth",

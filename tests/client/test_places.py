@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tychora_client.render.places import place
 from tychora_schemas.locator import Box, Locator
 

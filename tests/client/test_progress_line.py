@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+
 from tychora_client.progress import ERASE, ProgressLine
 from tychora_functions.progress import Progress
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from results import result, segment_of
+
 from tychora_client.render.agent import agent
 from tychora_client.render.ansi import Style, marked_text, paint, shorten, width, wrap
 from tychora_client.render.markdown import fence_for, markdown

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.faulty import Fault, FaultyStore, every, only
 from tychora_format.cache import Cache, cache_directory, hash_file, state_directory
 from tychora_format.stamps import MOST_LINES, Stamps

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from support.faulty import CarelessStore, Fault, FaultyStore, every, only
 from support.race import answer, race_processes, race_threads
 from tychora_format.store import LocalStore, MemoryStore, Store, open_store, proves_put_if_absent

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
 from tychora_schemas.settings import resolve_settings

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tychora_format.store import Entry, LocalStore, MemoryStore, Store, checked_path
 from tychora_schemas.errors import InvalidRequest, NotFound
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support import s3
 from tychora_format.store import LocalStore, MemoryStore, Store, open_store
 from tychora_format.store.failures import typed_failures

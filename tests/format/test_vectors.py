@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+
 from tychora_format.vectors import Matrix, matrix, prime_matrix, write_vectors
 
 VECTORS = arrays.arrays(

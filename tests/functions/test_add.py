@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add, inventory
 from tychora_functions.query import query

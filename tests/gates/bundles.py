@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from tychora_format.batch import Embedding, Parsed
 from tychora_format.snapshot import Snapshot, content_root
 from tychora_format.tables import SourceRow

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from bundles import embeddings_of, small_change, state_change, write_corpus
 from support.faulty import Fault, FaultyStore, every
 from tychora_format.cache import Cache

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bundles import embeddings_of, read_everything, settings, small_change, write_corpus
 from tychora_format.cache import Cache
 from tychora_format.manifest import snapshot_path

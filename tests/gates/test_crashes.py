@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from bundles import contents, embeddings_of, read_everything, settings, small_change, write_corpus
 from support.faulty import Fault, FaultyStore, only
 from tychora_format.cache import Cache

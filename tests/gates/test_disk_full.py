@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from bundles import contents, read_everything, settings, write_corpus
 from tychora_format.cache import Cache
 from tychora_format.store import LocalStore, MemoryStore

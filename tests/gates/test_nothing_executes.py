@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from bundles import settings, write_corpus
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add

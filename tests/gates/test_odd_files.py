@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from bundles import read_everything, settings, write_corpus
 from odd import ODDITIES
 from tychora_format.workspace import Workspace

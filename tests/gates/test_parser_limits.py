@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from bundles import settings
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bundles import write_corpus
 
 BUILDER = Path(__file__).with_name("builder.py")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_functions.parse import code
 from tychora_functions.parse.units import Document, Unit
 from tychora_schemas.errors import UnsupportedContent

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS
+
 from tychora_functions.parse import plain
 from tychora_functions.parse.decode import Decoded, decode
 from tychora_functions.parse.textmap import TextMap, read_at, split

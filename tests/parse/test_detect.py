@@ -6,6 +6,7 @@ import io
 import zipfile
 
 import pytest
+
 from tychora_functions.parse.detect import Format, detect
 
 

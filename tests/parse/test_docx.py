@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+
 from tychora_functions.parse import docx
 from tychora_functions.parse.units import Document, Unit
 

@@ -9,6 +9,7 @@ import zipfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_functions.parse import docx
 from tychora_functions.parse.docx.numbering import format_number
 from tychora_functions.parse.docx.package import ENTRY_LIMIT, MARKUP_LIMIT

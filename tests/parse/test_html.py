@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CORPUS, reads_back
+
 from tychora_functions.parse import html
 from tychora_functions.parse.units import Document, Unit
 from tychora_schemas.errors import NotFound

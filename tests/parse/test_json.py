@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CORPUS, reads_back, tiles
+
 from tychora_functions.parse import json as parser
 
 WORDS = st.characters(exclude_categories=["Cs", "Cc"])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_checks import CASES, CORPUS, reads_back, tiles
+
 from tychora_functions.parse import plain
 
 PIECES = [

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tychora_schemas.export import export, schemas
 from tychora_schemas.receipts import AddReport
 from tychora_schemas.requests import QueryRequest

@@ -7,6 +7,7 @@ import hashlib
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tychora_schemas.identity import canonical_json, identity, merkle_root
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

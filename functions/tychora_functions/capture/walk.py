@@ -62,7 +62,7 @@ def _folder(root: Path, start: Path, rules: _Rules) -> Iterator[Met]:
     while waiting:
         folder = waiting.pop()
         try:
-            names = sorted(os.listdir(folder))
+            names = sorted(entry.name for entry in folder.iterdir())
         except OSError as error:
             yield _refused(root, folder, f"the folder cannot be read: {_spoken(error)}")
             continue

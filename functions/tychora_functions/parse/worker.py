@@ -1,4 +1,6 @@
-"""A worker process: reads tasks from its standard input, parses, answers. `python -P -m tychora_functions.parse.worker`.
+"""A worker process: reads tasks from its standard input, parses, answers.
+
+It is started as `python -P -m tychora_functions.parse.worker`.
 
 A message is four bytes of length and that many bytes of pickle, made by our own parent process and nobody else. The
 real standard output carries the answers; whatever a library prints goes to standard error.
