@@ -74,5 +74,5 @@ class Sequence:
         except TychoraError as error:
             raise ProviderUnavailable(
                 f"it is unknown whether {self.path(number)} was written: the store did not answer",
-                next_step="look at tychora inspect WORKSPACE log, then run the same command again: it is safe to repeat",
+                next_step="look at tychora inspect WORKSPACE log, then run the same command again: that is safe",
             ) from error

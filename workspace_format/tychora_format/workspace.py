@@ -91,7 +91,7 @@ class Workspace:
         if not proves_put_if_absent(store):
             raise UnsupportedContent(
                 f"{_spoken(store)} does not honour put-if-absent: two writers could overwrite each other's commits",
-                next_step="use a store that does (a local directory, S3), or keep the bundle on a local disk and copy it",
+                next_step="use a store that does (a local directory, S3), or keep the bundle on a local disk",
             )
         marker = Marker(
             format=FORMAT_VERSION,

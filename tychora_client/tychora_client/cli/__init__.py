@@ -22,7 +22,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (that of the process by default) and return its exit code."""
-    # Starting numpy's threads costs a fifth of a cold search, and nothing here multiplies matrices large enough for them.
+    # Starting numpy's threads costs a fifth of a cold search, and no matrix here is large enough to need them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = list(sys.argv[1:] if arguments is None else arguments)
     prepare(sys.stdout, sys.stderr)
