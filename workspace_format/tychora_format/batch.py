@@ -73,7 +73,10 @@ def write_batch(
     """
     extractions = [each.extraction for each in parsed]
     roots = [bytes.fromhex(each.header.merkle_root) for each in extractions]
-    tag = int.from_bytes(digest("tag-v1", {"roots": [root.hex() for root in roots], "salt": salt})[:4])
+    brought = [row.source_id for row in sources]
+    tag = int.from_bytes(
+        digest("tag-v1", {"roots": [root.hex() for root in roots], "sources": brought, "salt": salt})[:4]
+    )
     rows = sum(extraction.chunks.num_rows for extraction in extractions)
     _write_table(directory, "sources", pa.Table.from_pylist([asdict(row) for row in sources], SOURCES))
     _write_table(directory, "extractions", _extraction_table(parsed))
