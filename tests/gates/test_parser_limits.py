@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,3 +170,30 @@ def test_h6_a_parser_that_prints(tmp_path: Path) -> None:
         (corpus / f"{number}.txt").write_text(f"NOISE is what the note number {number} makes.")
     report = add(Workspace.create(tmp_path / "bundle"), [corpus], settings=settings(parse_workers=1))
     assert len(report.added) == 5 and not report.quarantined
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
+@pytest.mark.usefixtures("sabotage")
+def test_a_parser_that_hangs_does_not_outlive_a_killed_run(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "deadly.txt").write_text("SPIN is what this text says.")
+    Workspace.create(tmp_path / "bundle")
+    command = [sys.executable, "-m", "tychora_client", "add", str(tmp_path / "bundle"), str(corpus)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        workers = _eventually(lambda: _children(run.pid))
+        assert workers
+        run.kill()
+    assert _eventually(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _eventually(what: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """The first true answer within a generous time, else the last one."""
+    end = time.monotonic() + seconds
+    while not (found := what()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
