@@ -12,7 +12,9 @@ from tychora_format.tables import ChunkRow, SourceRow, UnitSpan
 from tychora_functions.query.citations import cite, quotes
 from tychora_functions.query.pieces import Piece, cut, pieces_of
 
-SOURCE = SourceRow("source_1", "default", "a.txt", ["a.txt"], "r", "revision_1", "0" * 64, 1, "indexed", None, None, "f", "e")
+SOURCE = SourceRow(
+    "source_1", "default", "a.txt", ["a.txt"], "r", "revision_1", "0" * 64, 1, "indexed", None, None, "f", "e"
+)
 
 
 def chunk(*units: tuple[str, dict[str, Any]], gap: str = "\n", row: int = 0, first_unit: int = 0) -> ChunkRow:
