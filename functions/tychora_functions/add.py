@@ -16,6 +16,7 @@ from tychora_functions.plan import Plan, plan
 from tychora_functions.portable import colliding, reserved
 from tychora_functions.progress import Progress
 from tychora_functions.roots import Root, Roots
+from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport
 from tychora_schemas.settings import ResolvedSettings
 
@@ -86,9 +87,13 @@ def inventory(
 def _roots(
     workspace: Workspace, head: Snapshot, paths: Sequence[str | Path], collection: str, name: str | None
 ) -> tuple[list[Root], Roots]:
-    labels = {each.row.root for each in head.live_sources(lambda row: row.collection == collection)}
+    if not collection.strip():
+        raise InvalidRequest("a collection needs a name", next_step="leave --collection out to use 'default'")
+    live: dict[str, list[str]] = defaultdict(list)
+    for each in head.live_sources(lambda row: row.collection == collection):
+        live[each.row.root].append(each.row.path)
     registry = Roots(workspace)
-    return [registry.resolve(path, collection, labels, name) for path in paths], registry
+    return [registry.resolve(path, collection, live, name) for path in paths], registry
 
 
 def _planned(head: Snapshot, collection: str, roots: list[Root], settings: ResolvedSettings, watch: Watcher) -> Plan:

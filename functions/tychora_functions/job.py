@@ -251,7 +251,7 @@ class Job:
 
     def _refuse(self, refused: Refused) -> None:
         """Record a path that could not be captured; what is live of it stays, since nothing is known of its bytes."""
-        step = "put it right and add the root again, or leave it: every add tries it again"
+        step = "put it right, or leave it: every add tries it again"
         entry = PathReport(path=refused.path, size=refused.size, reason=refused.reason, next_step=step)
         self.report.quarantined.append(entry)
         before = refused.before

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +63,12 @@ class Roots:
         except (OSError, ValueError):
             self.known = {}
 
-    def resolve(self, path: str | Path, collection: str, labels: set[str], name: str | None = None) -> Root:
+    def resolve(self, path: str | Path, collection: str, live: Mapping[str, Sequence[str]], name: str | None) -> Root:
         """The root for `path`, registered if it is new.
 
-        `labels` are those that the collection's live sources carry: a folder of the same name continues such a root on
-        a machine that does not know it yet. Raises NotFound when there is nothing at `path` and never was.
+        `live` has the paths of the collection's live sources by label. On a machine that does not know such a root
+        yet, a folder of the same name continues it if it holds at least half of those paths, or if `name` says so.
+        Raises NotFound when there is nothing at `path` and never was.
         """
         location = Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - a link must not be followed yet
         if location.is_symlink():
@@ -82,7 +84,7 @@ class Roots:
             raise NotFound(f"there is nothing at {readable_path(str(path))}", next_step="check the path")
         if not location.is_dir():
             return self._loose(location, collection)
-        label = self._label(location, collection, labels, name)
+        label = self._label(location, collection, live, name)
         self._register(location, collection, label)
         return Root(location, label)
 
@@ -111,15 +113,15 @@ class Roots:
         self._register(location, collection, f"{LOOSE}/{path}")
         return Root(location, LOOSE, path=path)
 
-    def _label(self, location: Path, collection: str, labels: set[str], name: str | None) -> str:
+    def _label(self, location: Path, collection: str, live: Mapping[str, Sequence[str]], name: str | None) -> str:
         if name is not None and (not name or name.startswith(".") or "/" in name):
             raise InvalidRequest(f"{name!r} cannot name a root", next_step="use a plain name without '/'")
         wanted = name or readable_path(location.name) or "root"
         here = set(self._places(collection).values())
         for label in (wanted, wanted + "/"):
-            if label in labels and label not in here:
+            if label in live and label not in here and (name is not None or _continues(location, label, live[label])):
                 return label
-        taken = here | labels
+        taken = here | set(live)
         if not {label for label in taken if not label.startswith(LOOSE)}:
             return wanted
         number, label = 1, wanted + "/"
@@ -141,3 +143,10 @@ class Roots:
                 temporary.replace(self.file)
             finally:
                 temporary.unlink(missing_ok=True)
+
+
+def _continues(location: Path, label: str, paths: Sequence[str]) -> bool:
+    """Whether the folder holds at least half of a root's paths: an unrelated one must not replace it."""
+    prefix = label if label.endswith("/") else ""
+    held = sum(os.path.lexists(location / path.removeprefix(prefix)) for path in paths)
+    return 2 * held >= len(paths)

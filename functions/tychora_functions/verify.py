@@ -15,6 +15,7 @@ from tychora_format.invariants import (
     check_objects,
     check_snapshot,
     check_store,
+    unnamed_snapshots,
 )
 from tychora_format.manifest import BatchEntry, FileEntry
 from tychora_format.tables import ExtractionRow
@@ -44,6 +45,9 @@ def verify(
     watch = progress or (lambda _: None)
     problems = [*check_store(workspace.store), *check_log(workspace)]
     problems += check_objects(workspace.store, sample)
+    notes: list[Problem] = []
+    for each, lost in unnamed_snapshots(workspace):
+        (problems if lost else notes).append(each)
     batches: dict[str, BatchEntry] = {}
     head = ""
     for number in reversed(workspace.log.sequence.numbers()):
@@ -77,6 +81,7 @@ def verify(
         bytes=sum(file.size for file in files),
         units=units,
         problems=[NamedPath(path=each.where, note=each.what) for each in unique],
+        notes=[NamedPath(path=each.where, note=each.what) for each in notes],
     )
 
 

@@ -102,6 +102,7 @@ class VerifyReport(_Receipt):
     bytes: int
     units: int
     problems: list[NamedPath] = Field(default_factory=list)
+    notes: list[NamedPath] = Field(default_factory=list, description="what is no fault, or may be one: look at it")
 
 
 class CitationCheck(_Receipt):

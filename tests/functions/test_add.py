@@ -13,7 +13,7 @@ from tychora_format.workspace import Workspace
 from tychora_functions.add import add, inventory
 from tychora_functions.query import query
 from tychora_functions.verify import verify
-from tychora_schemas.errors import InvalidRequest, NotFound
+from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.receipts import AddReport
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.settings import ResolvedSettings, resolve_settings
@@ -281,3 +281,41 @@ def test_a_file_that_passed_a_limit_is_tried_again_when_the_limit_is_raised(work
     assert paths(same) == {"quarantined": ["a.md"]} and same.snapshot_id == first.snapshot_id
     assert same.quarantined[0].next_step == first.quarantined[0].next_step
     assert paths(add(workspace, [root], settings=settings())) == {"changed": ["a.md"]}
+
+
+def test_an_unrelated_folder_of_the_same_name_removes_nothing_on_another_machine(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, name in (("here", "a.md"), ("there", "b.md")):
+        folder = tmp_path / place / "docs"
+        folder.mkdir(parents=True)
+        (folder / name).write_text(f"# {name}\n\nText.\n")
+    add(workspace, [tmp_path / "here" / "docs"], settings=settings())
+    monkeypatch.setenv("TYCHORA_STATE", str(tmp_path / "another machine"))
+    report = add(workspace, [tmp_path / "there" / "docs"], settings=settings())
+    assert paths(report) == {"added": ["docs-2/b.md"]}
+
+
+def test_a_workspace_is_no_root_and_a_collection_has_a_name(workspace: Workspace, tmp_path: Path, root: Path) -> None:
+    assert paths(add(workspace, [tmp_path / "workspace"], settings=settings())) == {"skipped": ["workspace"]}
+    with pytest.raises(InvalidRequest, match="needs a name"):
+        add(workspace, [root], collection=" ", settings=settings())
+
+
+def test_verify_tells_a_cut_log_from_an_interrupted_writer(workspace: Workspace, root: Path) -> None:
+    for text in ("one", "two", "three"):
+        (root / "a.md").write_text(f"# A\n\nText {text}.\n")
+        add(workspace, [root], settings=settings())
+    for number in (2, 3):
+        workspace.store.delete(workspace.log.sequence.path(number))
+    report = verify(Workspace.open(workspace.store))
+    assert [problem.note for problem in report.problems] == ["no commit leads to it: a later snapshot continues it"]
+    assert len(report.notes) == 1
+
+
+def test_a_workspace_without_its_marker_is_called_damaged(workspace: Workspace, root: Path) -> None:
+    (root / "a.md").write_text("# A\n")
+    add(workspace, [root], settings=settings())
+    workspace.store.delete("tychora.json")
+    with pytest.raises(CorruptWorkspace, match=r"tychora\.json is missing"):
+        Workspace.open(workspace.store)

@@ -34,7 +34,7 @@ def test_page_numbers_count_empty_pages_and_running_lines_are_furniture() -> Non
         int(match[1]): page_of(unit) for unit in parsed.units if (match := re.search(r"Marker PG-0(\d\d)", unit.text))
     }
     assert found == {number: number for number in (1, 2, 4, 5, 6, 8, 9, 10, 11, 12)}
-    assert parsed.warnings == ["page 3 has no text", "page 7 has no text"]
+    assert parsed.warnings == ["pages without text: 3, 7"]
     running = [unit for unit in parsed.units if re.search(r"confidential draft|page \d+ of 12", unit.text)]
     assert len(running) == 20 and all(unit.attributes == {"furniture": "true"} for unit in running)
     assert not any("Marker" in unit.text and "page" in unit.text for unit in parsed.units)

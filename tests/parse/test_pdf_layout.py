@@ -82,7 +82,7 @@ def test_larger_and_bold_lines_are_headings_and_body_text_is_none() -> None:
 def test_hidden_text_is_kept_and_marked(stream: str) -> None:
     found = pdf.parse(made(shown("seen", 20, 50) + " q " + stream + " Q"), "x")
     assert {unit.text: unit.attributes.get("hidden") for unit in found.units} == {"seen": None, "secret": "true"}
-    assert found.warnings == ["page 1 has hidden text"]
+    assert found.warnings == ["pages with hidden text: 1"]
 
 
 def test_white_text_on_a_dark_bar_is_seen() -> None:

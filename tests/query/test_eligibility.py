@@ -75,6 +75,7 @@ def test_an_unknown_filter_is_refused_with_the_known_ones(workspace: Workspace) 
         ("**/c.md", "c.md", True),
         ("a/b/", "a/b/c.md", True),
         ("a", "ab/c.md", False),
+        ("a*", "ab/c.md", True),
         ("?.md", "ü.md", True),
         ("[ab].md", "b.md", True),
         ("[!ab].md", "b.md", False),

@@ -13,7 +13,11 @@ from tychora_schemas.identity import canonical_json, identity, merkle_root
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 FLAT = st.dictionaries(TEXT, st.none() | TEXT | st.integers(-(2**53) + 1, 2**53 - 1))
 ANY = st.recursive(
-    st.none() | st.booleans() | TEXT | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False, width=32),
+    st.none()
+    | st.booleans()
+    | TEXT
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False, width=32),
     lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
     max_leaves=10,
 )

@@ -166,7 +166,7 @@ class Client:
             "question": question,
             "k": k,
             "at": at,
-            "filters": {key: _alternatives(value) for key, value in (filters or {}).items()},
+            "filters": _by_key(filters or {}),
             "budget_tokens": settings.query_budget_tokens if budget_tokens is None else budget_tokens,
             "segment_tokens": segment_tokens,
             "channels": None if channels is None else tuple(channels),
@@ -253,6 +253,12 @@ def _place(workspace: str | Path) -> str:
             next_step="unpack it into a directory and give that",
         )
     return place
+
+
+def _by_key(filters: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(filters, Mapping):
+        raise InvalidRequest("filters are no mapping", next_step='give one such as {"kind": "code"}')
+    return {key: _alternatives(value) for key, value in filters.items()}
 
 
 def _alternatives(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 A plain word gives its stem without accents (größe → gross). A word with capitals, digits or punctuation
 inside gives itself whole and its parts: `parseHTTPResponse` → parsehttprespon, par, http, respon. Hyphens are
-joined (`IL-6` → il6), so that a word divided at a line end is found in both readings. Scripts without blanks
-give characters, pairs, and short runs whole.
+joined (`IL-6` → il6), so that a word divided at a line end is found in both readings. Digits with commas give
+the number and the cells that they can be. Scripts without blanks give characters, pairs, and short runs whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tychora_format.stopwords import STOP_WORDS, UNSEGMENTED_STOP_WORDS
 
 __all__ = ["ANALYSIS_VERSION", "UNSEGMENTED", "QuestionTerm", "content_terms", "terms", "unify"]
 
-ANALYSIS_VERSION = "analysis-1"
+ANALYSIS_VERSION = "analysis-2"
 """Enters the indexing fingerprint: whatever changes the answer of `terms` must change it."""
 
 LONGEST_TERM = 100
@@ -57,6 +57,8 @@ _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ":
 
 _ACCENTS = re.compile("(?<![\u0400-\u052f])[\u0300-\u036f]+|[\u0591-\u05c7\u064b-\u0652\u0670]+")
 _THOUSANDS = re.compile(r"(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?|(\d{1,3}(?:\.\d{3})+),(\d+)")
+_GROUPED = re.compile(rf"{_THOUSANDS.pattern}|[\d.]+,[\d.]+")
+"""A number with commas. A question asks for it as a whole; in a text it can also be cells of a row: 299,299."""
 _ACRONYM = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _STEMMERS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (0x24F, ("English", "German")),
@@ -103,7 +105,7 @@ def content_terms(question: str) -> list[QuestionTerm]:
     content = [word for word, carries in words if carries] or [word for word, _ in words]
     distinct: dict[tuple[str, ...], QuestionTerm] = {}
     for word in content:
-        wanted = tuple(dict.fromkeys(terms(word)))
+        wanted = tuple(dict.fromkeys(terms(word)))[: 1 if _GROUPED.fullmatch(word) else None]
         if wanted:
             distinct.setdefault(wanted, QuestionTerm(word, wanted))
     return list(distinct.values())
@@ -148,9 +150,8 @@ def _unsegmented_terms(run: str) -> Iterator[str]:
 
 
 def _segmented_terms(word: str) -> Iterator[str]:
-    if number := _THOUSANDS.fullmatch(word):
-        whole, fraction = re.sub("[.,]", "", number[1] or number[3]), number[2] or number[4]
-        yield f"{whole}.{fraction}" if fraction else whole
+    if "," in word:
+        yield from _number_terms(word)
         return
     if _ACRONYM.fullmatch(word):
         word = word.replace(".", "")
@@ -162,6 +163,17 @@ def _segmented_terms(word: str) -> Iterator[str]:
         yield _stem(_fold(word.replace("-", "")))
     if parts != [word]:
         yield from (_stem(_fold(part)) for part in parts)
+
+
+def _number_terms(word: str) -> Iterator[str]:
+    """Digits with commas between them: one number, without its marks of thousands, or the cells of a row, or either."""
+    if number := _THOUSANDS.fullmatch(word):
+        whole, fraction = re.sub("[.,]", "", number[1] or number[3]), number[2] or number[4]
+        yield _fold(f"{whole}.{fraction}" if fraction else whole)
+    elif word.count(",") == 1:
+        yield _fold(word)
+    for cell in word.split(","):
+        yield from _segmented_terms(cell)
 
 
 def _parts(piece: str) -> list[str]:

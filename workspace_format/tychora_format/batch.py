@@ -179,14 +179,19 @@ def _lexical_documents(parsed: Sequence[Parsed]) -> Iterable[LexicalDocument]:
     import json
 
     for each in parsed:
-        title = f"{each.extraction.header.title or ''} {each.source.path}"
+        title = each.extraction.header.title
         for chunk in each.extraction.chunks.select(["text", "heading_path", "units"]).to_pylist():
-            forms = identifiers(chunk["text"])
+            # A section's number names all of its text: it counts in the rows after the first, too.
+            forms = identifiers(chunk["text"]) + identifiers("\n".join(chunk["heading_path"]))
+            headings = dict.fromkeys([title, *chunk["heading_path"]] if title else chunk["heading_path"])
             for span in chunk["units"]:
                 if span["kind"] == "symbol" and span["attributes"]:
                     forms += symbol_forms(json.loads(span["attributes"]).get("name", ""))
             yield LexicalDocument(
-                text=chunk["text"], title=title, heading_path=tuple(chunk["heading_path"]), identifiers=forms
+                text=chunk["text"],
+                title=each.source.path,
+                heading_path=tuple(headings),
+                identifiers=tuple(dict.fromkeys(forms)),
             )
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
@@ -18,7 +20,7 @@ from tychora_format.snapshot import Snapshot, content_root
 from tychora_format.store import Store, proves_put_if_absent
 from tychora_format.tables import UNIT_PREFIX
 from tychora_format.workspace import MARKER, Workspace
-from tychora_schemas.errors import TychoraError
+from tychora_schemas.errors import AccessDenied, TychoraError
 from tychora_schemas.identity import content_sha256, identity, merkle_root
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "check_objects",
     "check_snapshot",
     "check_store",
+    "unnamed_snapshots",
 ]
 
 
@@ -45,6 +48,8 @@ def check_store(store: Store) -> Iterator[Problem]:
     try:
         if not proves_put_if_absent(store):
             yield Problem(store.url, "the store does not honour put-if-absent: it must not be shared by writers")
+    except AccessDenied:
+        return  # what cannot be written cannot be overwritten either
     except TychoraError as error:
         yield Problem(store.url, f"whether the store honours put-if-absent cannot be told: {error.message}")
 
@@ -82,6 +87,34 @@ def check_log(workspace: Workspace) -> Iterator[Problem]:
         workspace.statements.all()
     except TychoraError as error:
         yield Problem("statements/", error.message)
+
+
+def unnamed_snapshots(workspace: Workspace) -> Iterator[tuple[Problem, bool]]:
+    """Snapshots that no commit leads to, each with whether that proves a loss.
+
+    A writer that was killed, or beaten by a rival, leaves such a snapshot behind, always without descendants. One that
+    another continues was committed: then the log has lost its entry.
+    """
+    present = {Path(file.path).stem for file in workspace.store.list("snapshots/")}
+    named: set[str] = set()
+    parents: dict[str, tuple[str, ...]] = {}
+    for number in workspace.log.sequence.numbers():
+        with suppress(TychoraError):
+            named.add(workspace.log.entry(number).snapshot)
+    for snapshot_id in present:
+        with suppress(TychoraError):
+            parents[snapshot_id] = workspace.manifest(snapshot_id).parents
+    waiting = [*named]
+    while waiting:
+        for parent in parents.get(waiting.pop(), ()):
+            if parent not in named:
+                named.add(parent)
+                waiting.append(parent)
+    continued = {parent for each in parents.values() for parent in each}
+    for snapshot_id in sorted(present - named):
+        lost = snapshot_id in continued
+        what = "a later snapshot continues it" if lost else "a writer was interrupted, or the log was cut"
+        yield Problem(snapshot_path(snapshot_id), f"no commit leads to it: {what}"), lost
 
 
 def check_files(store: Store, entries: list[FileEntry], sample: float, seed: int = 0) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ over under upon within per via toward towards am is are was were be been being d
 has had having can could may might must shall should will would ought let don doesn didn isn aren wasn
 weren won cannot t s re ve ll d m what which who whom whose when where why how whatever whichever again
 also just only very too here there now ever yet still once more most much many few less least own please
-tell show find explain describe
+tell show find explain describe say says said give gives given according happen happens
 """
 
 _GERMAN = """
@@ -31,7 +31,8 @@ trotz laut gemäß bin bist ist sind war waren wird werden wurde wurden worden s
 hatten kann können konnte muss müssen musste soll sollen sollte darf dürfen will wollen würde würden mag
 was wer wen wem wessen wann wo woher wohin warum weshalb wieso wie welche welcher welches welchen welchem
 wieviel wozu wofür womit worin wodurch nicht nur auch sehr so hier da dort nun jetzt schon noch immer
-wieder bitte etwa doch ja nein
+wieder bitte etwa doch ja nein lautet lauten regelt regeln beginnt beginnen steht stehen heißt heißen
+besagt besagen nennt nennen gibt viel viele vielen
 """
 
 STOP_WORDS = frozenset((_ENGLISH + _GERMAN).casefold().split())

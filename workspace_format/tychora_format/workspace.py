@@ -110,9 +110,14 @@ class Workspace:
         try:
             data = store.read(MARKER)
         except NotFound as error:
+            if next(iter(store.list("log/")), None) is not None:
+                raise CorruptWorkspace(
+                    f"{MARKER} is missing from {_spoken(store)}, which holds a workspace otherwise",
+                    next_step=f"restore {MARKER} from a backup or from another copy of the bundle",
+                ) from error
             raise NotFound(
-                f"{store.url} is no workspace: it has no {MARKER}",
-                next_step=f"create one: tychora init {store.url}",
+                f"{_spoken(store)} is no workspace: it has no {MARKER}",
+                next_step=f"create one: tychora init {_spoken(store)}",
             ) from error
         try:
             raw = unseal(data, MARKER)

@@ -66,7 +66,7 @@ def _folder(root: Path, start: Path, rules: _Rules) -> Iterator[Met]:
         except OSError as error:
             yield _refused(root, folder, f"the folder cannot be read: {_spoken(error)}")
             continue
-        if folder != root and MARKER in names:
+        if MARKER in names:
             yield Met(_relative(root, folder), folder, 0, "skipped", "it is a Tychora workspace")
             continue
         rules.enter(folder)

@@ -90,8 +90,8 @@ register(
         dimension=256,
         dtype="float16",
         metric="cosine",
-        # Weight: measured on SciFact, Cranfield, CoSQA and FinanceBench; 0.3 and 0.5 differ by at most .014 nDCG@10.
-        calibration=Calibration(weight=0.4, floor=0.35),
+        # Weight: measured on SciFact, Cranfield and two sets of code; 0.3 and 0.4 differ by at most .011 nDCG@10.
+        calibration=Calibration(weight=0.35, floor=0.35),
         load=_static,
     )
 )

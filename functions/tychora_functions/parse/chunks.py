@@ -1,6 +1,7 @@
 """Chunks: runs of adjacent units that one index row covers. They never overlap and together hold every unit.
 
-A chunk ends where the next unit would take it past the target, where a new heading begins, where the page, slide or
+A chunk ends where the next unit would take it past the target, where a new heading begins (on pages only once the
+section before is more than a few lines), where the page, slide or
 sheet changes, and where body text meets furniture, hidden or struck text. A unit above the ceiling is divided first,
 at a line's, sentence's or word's end, into parts that each say where they stand.
 """
@@ -8,6 +9,7 @@ at a line's, sentence's or word's end, into parts that each say where they stand
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,12 +20,16 @@ from tychora_schemas.locator import Locator
 
 __all__ = ["CHUNKER_VERSION", "chunk_units", "encode_locator"]
 
-CHUNKER_VERSION = 1
+CHUNKER_VERSION = 2
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 APART = ("furniture", "hidden", "revision")
 """Attributes that keep a unit out of chunks of running text."""
+
+SETTLED_SECTION = 96
+"""Tokens from which on a section of a page is closed by the next heading. Headings on pages are told by their look, and
+the few lines between two of them (a docket number, a date, an author) mostly say something of what follows."""
 
 SETTLED_SYMBOL = 96
 """Tokens from which on a chunk of code is not joined by the next definition."""
@@ -74,7 +80,7 @@ def _divides(current: list[_Measured], new: _Measured, size: int, target: int) -
     if size + new.tokens > target:
         return True
     if unit.kind == "heading" and any(each.unit.kind != "heading" for each in current):
-        return True
+        return new.locator.page is None or size >= SETTLED_SECTION
     if unit.kind == "symbol" and size >= SETTLED_SYMBOL:
         return True
     if (last.locator.page, last.locator.slide, last.locator.sheet, last.locator.part) != (
@@ -148,7 +154,14 @@ def _row(measured: list[_Measured], size: int) -> dict[str, Any]:
             }
         )
         length += len(unit.text)
-    body = next((each.unit for each in measured if each.unit.kind != "heading"), None)
+    return {"text": "".join(parts), "heading_path": list(_headings(measured)), "tokens": size, "units": spans}
+
+
+def _headings(measured: Sequence[_Measured]) -> tuple[str, ...]:
+    """The headings above most of the text; where all of it is headings, the last of them and those above it."""
+    sizes: Counter[tuple[str, ...]] = Counter()
+    for each in measured:
+        if each.unit.kind != "heading":
+            sizes[each.unit.heading_path] += each.tokens
     last = measured[-1].unit
-    heading_path = body.heading_path if body else (*last.heading_path, last.text.strip())
-    return {"text": "".join(parts), "heading_path": list(heading_path), "tokens": size, "units": spans}
+    return max(sizes, key=sizes.__getitem__) if sizes else (*last.heading_path, last.text.strip())

@@ -76,6 +76,10 @@ def _fit_within(piece: Piece, limit: int, relevance: Callable[[str], float]) -> 
     worth = [relevance(piece.text[start:end]) for start, end in zip(starts, ends, strict=True)]
     best = max(range(len(starts)), key=lambda number: (worth[number], -number))
     start = starts[best]
+    if _tokens(piece.text[start : ends[best]]) > limit:
+        # One endless sentence: begin where the words stand that were asked for.
+        windows = range(start, ends[best], 2 * limit)
+        start = max(windows, key=lambda at: (relevance(piece.text[at : at + 4 * limit]), -at))
     low, high = start, len(piece.text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -51,8 +51,8 @@ def _continues(before: Piece, after: Piece) -> bool:
     if before.literal:
         between: int = second["bytes"][0] - first["bytes"][1]
         return between == len(after.gap.encode(after.encoding))
-    if after.gap.strip():
-        return False
+    if after.gap.strip() or ("page" in first and ("path" in first or "path" in second)):
+        return False  # what hangs on a page, such as a note, is a place of its own
     if "cells" in first or "cells" in second:
         return _adjoining(first.get("cells"), second.get("cells"))
     return True

@@ -17,8 +17,9 @@ from tychora_schemas.result import Coverage, Verdict
 __all__ = ["Evidence", "cover"]
 
 BEST_SEGMENTS = 3
-SUFFICIENT_SHARE = 0.6
-"""The share of the question's content (by rarity) that the best segments must hold together."""
+SUFFICIENT_SHARE = 0.55
+"""The share of the question's content (by rarity) that one of the best segments must hold by itself: words scattered
+over several say nothing together."""
 
 SHOWN = 80
 """Characters of a name that a gap repeats."""
@@ -42,6 +43,7 @@ def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) ->
     missing = [each.surface for each in decisive if not known[each.surface]]
     gaps = [f"no exact match for {_shown(surface)}" for surface in missing]
     gaps += [f"no source holds “{_shown(surface)}”" for surface in matcher.unknown if surface not in missing]
+    gaps += [f"the evidence does not hold the number {_shown(number)}" for number in _uncounted(matcher, everywhere)]
     gaps += [f"the evidence does not hold the phrase “{_shown(phrase)}”" for phrase in _unquoted(question, evidence)]
     coverage = Coverage(
         verdict=_verdict(matcher, held, bool(everywhere) or any(known.values()), bool(gaps)),
@@ -54,10 +56,15 @@ def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) ->
 def _verdict(matcher: Matcher, held: Sequence[set[str]], anything: bool, gaps: bool) -> Verdict:
     if not held or not anything:
         return "none"
-    total = sum(matcher.weights.values())
-    best = set().union(*held[:BEST_SEGMENTS])
-    share = sum(weight for surface, weight in matcher.weights.items() if surface in best) / total if total else 0.0
+    share = max(map(matcher.share, held[:BEST_SEGMENTS]))
     return "sufficient" if share >= SUFFICIENT_SHARE and not gaps else "partial"
+
+
+def _uncounted(matcher: Matcher, everywhere: set[str]) -> list[str]:
+    """The numbers of the question that some source holds, but not the evidence. Single digits are left out: they mostly
+    count what is asked for."""
+    lacking = [each for each in matcher.weights if each not in everywhere and each not in matcher.unknown]
+    return [each for each in lacking if len(each) > 1 and each.replace(",", "").replace(".", "").isdecimal()]
 
 
 def _holds(identifier: Identifier, matcher: Matcher, evidence: Sequence[Evidence]) -> bool:

@@ -167,12 +167,13 @@ def _admits(filters: Filters, collection: str, path: str, kind: str, language: s
 def matches_path(pattern: str, path: str) -> bool:
     """Whether a source's path fits a shell pattern.
 
-    `*` and `?` stay within one folder, `**` does not; a pattern without a slash is about the file's name, one that
-    names a folder is about everything below it.
+    `*` and `?` stay within one folder, `**` does not. A pattern without a slash is about names: of the file, or of a
+    folder that it lies in. One that names a folder is about everything below it.
     """
-    if pattern == path or path.startswith(pattern.rstrip("/") + "/"):
+    name = pattern.rstrip("/")
+    if path.startswith(name + "/"):
         return True
-    return bool(_pattern(pattern).fullmatch(path if "/" in pattern else path.rpartition("/")[2]))
+    return any(map(_pattern(name).fullmatch, path.split("/") if "/" not in name else [path]))
 
 
 _WILDCARD = re.compile(r"\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]]*\]")

@@ -11,7 +11,9 @@ from tychora_functions.query.question import Question
 
 __all__ = ["Matcher", "holds"]
 
-PAIRS_SHARE = 0.7
+PAIRS_SHARE = 0.5
+"""Of the pairs of characters of a word in a script without blanks, so many must be there: a question's "word" is often
+several, of which the text has some in another place."""
 
 
 class Matcher:
@@ -45,6 +47,11 @@ class Matcher:
         """The content words that `text` holds."""
         forms = set(terms(text))
         return {term.surface for term in self.question.terms if holds(forms, term)}
+
+    def share(self, surfaces: Collection[str]) -> float:
+        """The share of the question's content, by weight, that some of its words make up; 0 where it has none."""
+        total = sum(self.weights.values())
+        return sum(weight for surface, weight in self.weights.items() if surface in surfaces) / total if total else 0.0
 
     def relevance(self, text: str) -> float:
         """The weight of the content words that `text` holds."""

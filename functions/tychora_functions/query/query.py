@@ -42,7 +42,11 @@ def query(workspace: Workspace, request: QueryRequest) -> QueryResult:
     Any text is a valid question. Raises NotFound for an `at` that names no snapshot, InvalidRequest for an unknown
     filter, CorruptWorkspace for damaged files, and in a strict request whatever made a channel fail.
     """
-    return _answer(workspace.resolve(request.at), workspace.statements.number(), request)
+    snapshot = workspace.resolve(request.at)
+    result = _answer(snapshot, workspace.statements.number(), request)
+    if not snapshot.id and next(iter(workspace.store.list("snapshots/")), None) is not None:
+        return result.model_copy(update={"warnings": (*result.warnings, NO_COMMIT)})
+    return result
 
 
 def replay(workspace: Workspace, run_id: str) -> QueryResult:
@@ -76,6 +80,9 @@ def _held(workspace: Workspace, snapshot_id: str) -> Snapshot:
 def configuration() -> str:
     """The fingerprint of what, beside request and snapshot, an answer depends on."""
     return digest("query-configuration-v1", {"query": QUERY_VERSION, "analysis": ANALYSIS_VERSION}).hex()[:16]
+
+
+NO_COMMIT = "there are snapshots here, but no commit: a first add was interrupted, or the log was lost (tychora verify)"
 
 
 def _answer(snapshot: Snapshot, statements: int, request: QueryRequest) -> QueryResult:

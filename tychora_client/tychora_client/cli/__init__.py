@@ -10,6 +10,7 @@ Importing this package loads the standard library's argparse and nothing else.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Starting numpy's threads costs a fifth of a cold search, and no matrix here is large enough to need them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # the caller's shell has closed it
+        sys.stdout = io.StringIO()
     prepare(sys.stdout, sys.stderr)
     machine = wants_json(words, sys.stdout.isatty())
     try:

@@ -43,7 +43,9 @@ def agent(result: QueryResult, budget_tokens: int | None = None, count: CountTok
         shown.append(block)
     left = len(blocks) - len(shown)
     text = "\n".join([head, *shown, *([_left_out(left, budget)] if left else [])])
-    return (text if _tokens(text, count) <= budget else head) + "\n"
+    if _tokens(text, count) <= budget:
+        return text + "\n"
+    return f"{head}\n{_left_out(len(blocks), budget)}\n" if blocks else head + "\n"
 
 
 def _counting() -> CountTokens:

@@ -70,7 +70,8 @@ def verified(report: VerifyReport, style: Style) -> str:
     """Every problem, then the verdict."""
     problems = [f"{style('red', safe_line(each.path))}: {safe_line(each.note)}" for each in report.problems]
     checked = f"{count(report.files, 'file')}, {size(report.bytes)}, {count(report.units, 'unit')} checked"
-    verdict = style("green", "● intact") if report.ok else style("red", f"● {count(len(problems), 'problem')}")
+    verdict = style("green", "● intact") if report.ok else style("red", f"● {count(len(report.problems), 'problem')}")
+    problems += [f"{style('yellow', safe_line(each.path))}: {safe_line(each.note)}" for each in report.notes]
     return "\n".join([*problems, f"{verdict}: {checked}; snapshot {report.snapshot_id[:16] or 'none'}"]) + "\n"
 
 

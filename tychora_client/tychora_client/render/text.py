@@ -29,7 +29,7 @@ def _hit(result: QueryResult, number: int, segment: Segment, style: Style) -> st
     title = shorten(source.title or source.path, room)
     places = "; ".join(safe_line(place) for place in cited_places(result, segment))
     lines = [f"{style('cyan', f'{number:>2}')} {style('bold', title)}"]
-    path = shorten(source.path, max(room - len(places) - 3, 20))
+    path = safe_line(source.path)  # whole, whatever the width: people copy it
     lines.append(INDENT + style("blue", path) + (f" · {style('green', places)}" if places else ""))
     if segment.also_at:
         lines.append(INDENT + style("dim", shorten("also at " + ", ".join(segment.also_at), room)))

@@ -65,14 +65,26 @@ def read_at(data: bytes, locator: Locator) -> str:
 
 
 def _page_warnings(pages: list[PageText], damaged: list[int]) -> list[str]:
-    found = []
+    """What is odd about pages, each oddity once with the pages that have it."""
+    odd: dict[str, list[int]] = {}
     for number, page in enumerate(pages, 1):
         if not page.lines and number not in damaged:
-            found.append(f"page {number} has no text")
+            odd.setdefault("without text", []).append(number)
         if any(line.unseen for line in page.lines):
-            found.append(f"page {number} has hidden text")
+            odd.setdefault("with hidden text", []).append(number)
         if any(line.recognised for line in page.lines):
-            found.append(f"page {number} is a scan with recognised text")
+            odd.setdefault("that are scans with recognised text", []).append(number)
         if page.unknown:
-            found.append(f"page {number} has {page.unknown} characters of unknown meaning")
-    return found
+            odd.setdefault("with characters of unknown meaning", []).append(number)
+    return [f"pages {what}: {_ranges(numbers)}" for what, numbers in odd.items()]
+
+
+def _ranges(numbers: list[int]) -> str:
+    """`1–3, 7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("–".join(map(str, run)) for run in runs)
