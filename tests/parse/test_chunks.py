@@ -146,4 +146,6 @@ def test_a_unit_above_the_ceiling_is_divided_at_the_end_of_a_line() -> None:
     lines = [f"line {number} of the log says nothing" for number in range(60)]
     parts = [row["text"] for row in chunks([unit("\n".join(lines), "code")])]
     assert len(parts) > 1
-    assert all(part.rstrip("\n").split("\n")[0] in lines and part.rstrip("\n").split("\n")[-1] in lines for part in parts)
+    assert all(
+        part.rstrip("\n").split("\n")[0] in lines and part.rstrip("\n").split("\n")[-1] in lines for part in parts
+    )

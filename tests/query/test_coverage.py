@@ -70,6 +70,21 @@ def test_what_the_corpus_does_not_hold_is_named_and_never_sufficient(
     assert any(lacking in gap for gap in result.coverage_gaps)
 
 
+def test_a_number_that_the_evidence_lacks_is_named_and_never_sufficient(build: Callable[..., Workspace]) -> None:
+    workspace = build({"fee.md": "# Fee\n\nThe mooring fee is 52 crowns.\n", "fish.md": "# Fish\n\n84 fish.\n"})
+    for number, verdict in (("52", "sufficient"), ("84", "partial")):
+        result = query(workspace, QueryRequest(question=f"Is the mooring fee {number} crowns?", k=1))
+        assert result.segments[0].source.path == "fee.md"
+        assert result.coverage.verdict == verdict
+        assert any(number in gap for gap in result.coverage_gaps) == (verdict == "partial")
+
+
+def test_words_scattered_over_several_segments_are_not_sufficient_together(ask: Callable[[str], QueryResult]) -> None:
+    coverage = ask("Does the mooring ferry license take bytes in April?").coverage
+    assert all(coverage.terms.values())
+    assert coverage.verdict == "partial"
+
+
 def test_terms_say_what_the_evidence_holds(ask: Callable[[str], QueryResult]) -> None:
     coverage = ask("zeppelin ferry").coverage
     assert coverage.terms == {"zeppelin": False, "ferry": True}

@@ -55,6 +55,37 @@ def test_reciprocal_rank_fusion_answers_as_well(workspace: Workspace) -> None:
     assert "compute_fare" in first(workspace, "compute_fare", fusion="rrf")
 
 
+def test_a_section_is_found_by_its_number_in_the_rows_that_do_not_repeat_it(build: Build) -> None:
+    """Longer sections are several rows, and only the first one holds the heading."""
+    clauses = {7: "mooring", 8: "pilotage", 9: "salvage"}
+    text = "\n\n".join(
+        f"## § {number} Dues\n\n"
+        + "\n\n".join(f"({n}) The {word} dues of year {n} are paid in March." for n in range(90))
+        for number, word in clauses.items()
+    )
+    result = query(build({"dues.md": text}), QueryRequest(question="§ 8 dues of year 80", context=False, k=1))
+    (segment,) = result.segments
+    assert "dues of year 80 are" in segment.text and "pilotage" in segment.text
+    assert "§ 8" not in segment.text and "exact" in segment.channels
+
+
+def test_a_text_that_holds_all_words_asked_for_ranks_above_one_that_repeats_some(build: Build) -> None:
+    files = {
+        "all.txt": "The keeper counts every vessel, writes its fee down and rings the brass bell. "
+        + "Then it rains. " * 30,
+        "some.txt": "Fee, fee, fee, vessel, vessel, vessel.",
+    }
+    asked = QueryRequest(question="keeper vessel fee", channels=("lexical",), k=1)
+    assert query(build(files), asked).segments[0].source.path == "all.txt"
+
+
+def test_a_cell_of_a_row_of_numbers_is_found_and_a_number_with_commas_is_not_its_parts(build: Build) -> None:
+    workspace = build({"cells.csv": "a,b,c\n7,299,411\n", "prose.md": "# Fee\n\nThe fee is 5,200 crowns.\n"})
+    for question, path in (("411", "cells.csv"), ("5,200", "prose.md")):
+        result = query(workspace, QueryRequest(question=question, channels=("lexical",)))
+        assert [segment.source.path for segment in result.segments] == [path]
+
+
 def failing(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     raise ConnectionError("no route to host")
 

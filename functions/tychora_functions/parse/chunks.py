@@ -79,8 +79,9 @@ def _divides(current: list[_Measured], new: _Measured, size: int, target: int) -
     last, unit = current[-1], new.unit
     if size + new.tokens > target:
         return True
-    if unit.kind == "heading" and any(each.unit.kind != "heading" for each in current):
-        return new.locator.page is None or size >= SETTLED_SECTION
+    settled = size >= SETTLED_SECTION or new.locator.page is None
+    if unit.kind == "heading" and settled and any(each.unit.kind != "heading" for each in current):
+        return True
     if unit.kind == "symbol" and size >= SETTLED_SYMBOL:
         return True
     if (last.locator.page, last.locator.slide, last.locator.sheet, last.locator.part) != (

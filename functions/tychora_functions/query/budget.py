@@ -78,8 +78,8 @@ def _fit_within(piece: Piece, limit: int, relevance: Callable[[str], float]) -> 
     start = starts[best]
     if _tokens(piece.text[start : ends[best]]) > limit:
         # One endless sentence: begin where the words stand that were asked for.
-        windows = range(start, ends[best], 2 * limit)
-        start = max(windows, key=lambda at: (relevance(piece.text[at : at + 4 * limit]), -at))
+        windows = range(start, ends[best], max(limit // 4, 8))
+        start = max(windows, key=lambda at: (relevance(piece.text[at : at + limit]), -at))
     low, high = start, len(piece.text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -38,31 +38,31 @@ def cover(question: Question, matcher: Matcher, evidence: Sequence[Evidence]) ->
     """The coverage, and in words what of the question the evidence lacks."""
     held = [matcher.held(f"{each.path}\n{each.text}") for each in evidence]
     everywhere = set().union(*held)
+    best: set[str] = max(held[:BEST_SEGMENTS], key=matcher.share, default=set())
     known = {each.surface: _holds(each, matcher, evidence) for each in question.identifiers}
     decisive = [each for each in question.identifiers if each.recognised or question.is_only(each)]
     missing = [each.surface for each in decisive if not known[each.surface]]
     gaps = [f"no exact match for {_shown(surface)}" for surface in missing]
     gaps += [f"no source holds “{_shown(surface)}”" for surface in matcher.unknown if surface not in missing]
-    gaps += [f"the evidence does not hold the number {_shown(number)}" for number in _uncounted(matcher, everywhere)]
+    gaps += [f"the evidence does not hold the number {_shown(each)}" for each in _uncounted(matcher, everywhere)]
     gaps += [f"the evidence does not hold the phrase “{_shown(phrase)}”" for phrase in _unquoted(question, evidence)]
     coverage = Coverage(
-        verdict=_verdict(matcher, held, bool(everywhere) or any(known.values()), bool(gaps)),
+        verdict=_verdict(matcher.share(best), bool(everywhere) or any(known.values()), bool(gaps)),
         terms={term.surface: term.surface in everywhere for term in question.terms},
         identifiers=known,
     )
     return coverage, gaps
 
 
-def _verdict(matcher: Matcher, held: Sequence[set[str]], anything: bool, gaps: bool) -> Verdict:
-    if not held or not anything:
+def _verdict(share: float, anything: bool, gaps: bool) -> Verdict:
+    if not anything:
         return "none"
-    share = max(map(matcher.share, held[:BEST_SEGMENTS]))
     return "sufficient" if share >= SUFFICIENT_SHARE and not gaps else "partial"
 
 
 def _uncounted(matcher: Matcher, everywhere: set[str]) -> list[str]:
-    """The numbers of the question that some source holds, but not the evidence. Single digits are left out: they mostly
-    count what is asked for."""
+    """The numbers of the question that some source holds, but not the evidence: 12 layers are not 6. Single digits are
+    left out, they mostly count what is asked for."""
     lacking = [each for each in matcher.weights if each not in everywhere and each not in matcher.unknown]
     return [each for each in lacking if len(each) > 1 and each.replace(",", "").replace(".", "").isdecimal()]
 

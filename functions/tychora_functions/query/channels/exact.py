@@ -14,9 +14,6 @@ from tychora_functions.query.question import Question
 
 __all__ = ["rarity", "search"]
 
-LEADING_ROWS = 3
-"""An identifier that at most this many rows hold decides alone; the more there are, the less it says."""
-
 UNRECOGNISED = 0.5
 """What a name of no recognised form counts beside one of a recognised form."""
 
@@ -44,6 +41,9 @@ def search(eligible: Eligible, question: Question) -> list[Found]:
 
 
 def rarity(eligible: Eligible, identifier: Identifier) -> float:
-    """1 for an identifier that few rows hold, falling with their number; 0 where none does."""
+    """What a row that holds an identifier says, 0…1: all where it is the only one, less the more rows hold it.
+
+    The name of a package that stands in half of its files tells where to look, but not which row is meant.
+    """
     rows = eligible.view.document_frequency(identifier.form, "identifier")
-    return min(1.0, LEADING_ROWS / rows) if rows else 0.0
+    return 1 / rows if rows else 0.0

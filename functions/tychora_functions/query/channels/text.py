@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from threading import Lock
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -46,12 +47,18 @@ class Neighbours:
 
     def nearest(self, count: int = POOL) -> list[Found]:
         """The `count` nearest rows, nearest first; equal ones by place."""
-        tops = [(batch, _top(cosines, count)) for batch, cosines in enumerate(self._cosines) if cosines is not None]
-        places = [(batch, row) for batch, rows in tops for row in rows.tolist()]
-        found = [
-            (-value, place) for value, place in zip(self.cosines(places), places, strict=True) if value is not None
+        known = [
+            (batch, cosines, _top(cosines, count)) for batch, cosines in enumerate(self._cosines) if cosines is not None
         ]
-        return [Found(place, -negative) for negative, place in sorted(found)[:count]]
+        if not known:
+            return []
+        values = np.concatenate([cosines[rows] for _, cosines, rows in known]).astype(np.float64).round(DECIMALS)
+        batches = np.concatenate([np.full(len(rows), batch) for batch, _, rows in known])
+        rows = np.concatenate([rows for _, _, rows in known])
+        kept = _top(values, count)
+        places = zip(batches[kept].tolist(), rows[kept].tolist(), strict=True)
+        found = sorted(zip((-values[kept]).tolist(), places, strict=True))
+        return [Found(place, -negative) for negative, place in found[:count] if -negative != EXCLUDED]
 
 
 def search(eligible: Eligible, vector: npt.NDArray[np.float32], family: str) -> Neighbours:
@@ -89,7 +96,7 @@ def _scan(matrix: Matrix, mask: npt.NDArray[np.bool_], vector: npt.NDArray[np.fl
     return cosines
 
 
-def _top(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
+def _top(values: npt.NDArray[np.floating[Any]], count: int) -> npt.NDArray[np.intp]:
     """The indices of the `count` highest values and of all that equal the last of them."""
     if len(values) <= count:
         return np.arange(len(values))
