@@ -207,6 +207,7 @@ class Batch:
         self.entry = entry
         self.store = store
         self.cache = cache
+        self._met: dict[int, ExtractionRow] = {}
 
     @property
     def id(self) -> str:
@@ -263,7 +264,9 @@ class Batch:
 
     def extraction(self, ordinal: int) -> ExtractionRow:
         """Extraction number `ordinal` of the batch."""
-        return ExtractionRow(**self.extractions.slice(ordinal, 1).to_pylist()[0])
+        if ordinal not in self._met:
+            self._met[ordinal] = ExtractionRow(**self.extractions.slice(ordinal, 1).to_pylist()[0])
+        return self._met[ordinal]
 
     def source(self, number: int) -> SourceRow:
         """Source row number `number` of the batch."""
