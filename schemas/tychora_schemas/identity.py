@@ -23,7 +23,7 @@ _EXACT = 1 << 53
 def canonical_json(value: Any) -> bytes:
     """`value` as RFC 8785 canonical JSON, the one spelling that is hashed and stored."""
     if isinstance(value, dict) and all(map(_is_plain, value, value.values())):
-        # The standard encoder spells such objects the same, and is twenty times faster: ids are made by the thousand.
+        # The standard encoder spells such objects the same, and is several times faster: ids are made by the thousand.
         return _FLAT.encode(value).encode()
     return rfc8785.dumps(value)
 
