@@ -181,7 +181,7 @@ class View:
         if len(weights) > MOST_TERMS:
             rarest = sorted(weights, key=lambda term: (self.document_frequency(term) or math.inf, term))[:MOST_TERMS]
             weights = {term: weights[term] for term in rarest}
-        # A clause of constant score for presence (BM25+) found one question more of 68 and took about three times as long: it
+        # A clause of constant score for presence (BM25+) found one question more of 68 and took thrice as long: it
         # keeps Tantivy from skipping rows that cannot reach the best.
         clauses = [
             self._term(field, term, weight * boost)
