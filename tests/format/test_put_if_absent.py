@@ -111,11 +111,11 @@ def test_what_an_s3_server_may_answer_to_a_create(
     from botocore.exceptions import ClientError
     from s3fs.errors import translate_boto_error
 
-    def answer_with_error(*_: object, **__: object) -> None:
+    async def answer_with_error(*_: object, **__: object) -> None:
         answer = {"Error": {"Code": code, "Message": "test"}, "ResponseMetadata": {"HTTPStatusCode": status}}
         raise translate_boto_error(ClientError(answer, "PutObject"))
 
-    monkeypatch.setattr(s3_store._filesystem, "pipe_file", answer_with_error)  # type: ignore[attr-defined]
+    monkeypatch.setattr(s3_store._filesystem, "_call_s3", answer_with_error)  # type: ignore[attr-defined]
     if outcome is False:
         assert s3_store.create("log/1", b"x") is False
     else:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,6 +139,45 @@ def test_a_new_file_is_listed_at_once(any_store: Store, reopen: Callable[[], Sto
         assert len(list(any_store.list("log/"))) == number
         assert rival.create(f"log/{number}", b"x")
     assert len(list(any_store.list("log/"))) == 3
+
+
+def test_a_file_is_as_old_as_the_store_says_whatever_this_machine_believes(
+    any_store: Store, reopen: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rival = reopen()
+    for hours in (-26, 0, 26):
+        if not isinstance(any_store, MemoryStore):  # whose own clock is this machine's
+            true = time.time
+            monkeypatch.setattr(time, "time", lambda hours=hours, true=true: true() + hours * 3600)
+        before = any_store.now()
+        assert any_store.create(f"a/{hours}", b"x")
+        rival.write(f"b/{hours}", b"x")
+        after = rival.now()
+        monkeypatch.undo()
+        times = [entry.modified for entry in any_store.list() if entry.path.endswith(f"/{hours}")]
+        assert len(times) == 2
+        assert all(before <= written <= after for written in times)
+    assert list(any_store.list("staging/")) == []
+
+
+def test_a_file_written_again_is_as_new_as_its_last_bytes(tmp_path: Path) -> None:
+    times = iter(range(100, 200, 10))
+    memory = MemoryStore("written again", clock=lambda: next(times))
+    for store in (memory, LocalStore(tmp_path / "bundle")):
+        store.write("a", b"first")
+        if (file := store.local_path("a")) is not None:
+            os.utime(file, (100, 100))
+        assert [entry.modified for entry in store.list()] == [100]
+        store.write("a", b"second")
+        assert [entry.modified > 100 for entry in store.list()] == [True]
+
+
+def test_a_copied_file_is_as_new_as_the_copy(any_store: Store, tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(b"x")
+    os.utime(tmp_path / "old", (1_000_000_000, 1_000_000_000))
+    before = any_store.now()
+    any_store.write("copied", tmp_path / "old")
+    assert all(entry.modified >= before for entry in any_store.list())
 
 
 def test_odd_names_are_kept_apart_and_unchanged(any_store: Store) -> None:

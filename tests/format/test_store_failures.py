@@ -255,6 +255,14 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
         open_store(tmp_path / "file")
 
 
+def test_a_store_that_tells_no_times_has_no_clock(memory_store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryStore, "now", Store.now)
+    monkeypatch.setattr(memory_store, "_clock", lambda: 0.0)
+    with pytest.raises(InvalidRequest, match="does not say when"):
+        memory_store.now()
+    assert list(memory_store.list()) == []
+
+
 def test_other_fsspec_file_systems_keep_the_same_promises(tmp_path: Path) -> None:
     """fsspec's own local file system stands for all that are not S3."""
     store: Store = open_store(f"local://{tmp_path}/bundle", auto_mkdir=True)
@@ -266,6 +274,9 @@ def test_other_fsspec_file_systems_keep_the_same_promises(tmp_path: Path) -> Non
     assert [entry.path for entry in store.list()] == ["a/b", "log/1"]
     assert [entry.path for entry in store.list("lo")] == ["log/1"]
     assert store.size("absent") is None
+    before = store.now()
+    store.write("late", b"x")
+    assert [entry.modified >= before for entry in store.list("late")] == [True]
     store.delete("a/b")
     store.delete("a/b")
     with pytest.raises(NotFound):

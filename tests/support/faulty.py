@@ -158,6 +158,12 @@ class FaultyStore(Store):
         self.inner.delete(path)
         self._after(fault, path)
 
+    def now(self) -> float:
+        fault = self._before("now", "")
+        time = self.inner.now()
+        self._after(fault, "")
+        return time
+
     def local_path(self, path: str) -> Path | None:
         return self.inner.local_path(path)
 

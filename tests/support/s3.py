@@ -5,13 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["BUCKET", "environment", "make_bucket", "moto_server"]
+from tychora_format.store import Store
+
+__all__ = ["BUCKET", "CALLS", "environment", "make_bucket", "moto_server"]
 
 BUCKET = "tychora-tests"
+
+CALLS: dict[str, Callable[[Store], object]] = {
+    "GetObject": lambda store: store.read("a/b"),
+    "HeadObject": lambda store: store.size("a/b"),
+    "ListObjectsV2": lambda store: list(store.list("a/")),
+    "PutObject": lambda store: store.write("a/b", b"new"),
+    "DeleteObject": lambda store: store.delete("a/b"),
+}
+"""S3's operations that a store may repeat, each with a call that comes down to it."""
 
 
 @contextmanager

@@ -3,7 +3,12 @@
     port       Store, Entry, proves_put_if_absent     what every place promises
     local      LocalStore                             a directory of this machine
     memory     MemoryStore                            a dictionary of this process
-    remote     FsspecStore                            s3:// and every other fsspec URL
+    remote     RemoteStore, FsspecStore               what is reached by requests; every fsspec URL
+    s3         S3Store                                s3://
+    retries    pause, repetition                      which requests are repeated, and when
+    refusals   typed_refusal                          from a server's answer to our typed errors
+    packed     PackedStore                            a packed file, read only
+    overlay    OverlayStore                           changes on top of a store that is only read
     opening    open_store                             from a path or URL to its store
     failures   typed_failures                         from OSError to our typed errors
 

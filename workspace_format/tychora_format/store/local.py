@@ -242,4 +242,5 @@ def walk(directory: Path, stem: str, prefix: str) -> Iterator[Entry]:
             yield from walk(directory / entry.name, stem + name, prefix)
         elif entry.is_file(follow_symlinks=False):
             with suppress(FileNotFoundError):
-                yield Entry(stem + name, entry.stat(follow_symlinks=False).st_size)
+                about = entry.stat(follow_symlinks=False)
+                yield Entry(stem + name, about.st_size, about.st_mtime)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tychora_format.store.failures import typed_failures
@@ -16,9 +17,11 @@ __all__ = ["MemoryStore"]
 class MemoryStore(Store):
     """A dictionary under a lock. `open_store("memory://name")` gives the same one throughout a process."""
 
-    def __init__(self, name: str = "unnamed") -> None:
+    def __init__(self, name: str = "unnamed", clock: Callable[[], float] = time.time) -> None:
         self.url = f"memory://{name}"
+        self._clock = clock
         self._files: dict[str, bytes] = {}
+        self._modified: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def read(self, path: str) -> bytes:
@@ -34,7 +37,7 @@ class MemoryStore(Store):
         with self._lock:
             if checked_path(path) in self._files:
                 return False
-            self._files[path] = bytes(data)
+            self._put(path, data)
             return True
 
     def write(self, path: str, data: bytes | Path) -> None:
@@ -43,7 +46,11 @@ class MemoryStore(Store):
             with typed_failures(f"read {data}"):
                 data = data.read_bytes()
         with self._lock:
-            self._files[path] = bytes(data)
+            self._put(path, data)
+
+    def _put(self, path: str, data: bytes) -> None:
+        self._files[path] = bytes(data)
+        self._modified[path] = self._clock()
 
     def download(self, path: str, target: Path) -> None:
         data = self.read(path)
@@ -57,9 +64,17 @@ class MemoryStore(Store):
     def list(self, prefix: str = "") -> Iterator[Entry]:
         checked_prefix(prefix)
         with self._lock:
-            found = [Entry(path, len(data)) for path, data in self._files.items() if path.startswith(prefix)]
+            found = [
+                Entry(path, len(data), self._modified[path])
+                for path, data in self._files.items()
+                if path.startswith(prefix)
+            ]
         yield from sorted(found, key=lambda entry: entry.path)
 
     def delete(self, path: str) -> None:
         with self._lock:
-            self._files.pop(checked_path(path), None)
+            if self._files.pop(checked_path(path), None) is not None:
+                del self._modified[path]
+
+    def now(self) -> float:
+        return self._clock()

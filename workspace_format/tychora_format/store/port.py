@@ -7,7 +7,7 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tychora_schemas.errors import InvalidRequest, TychoraError
@@ -23,10 +23,17 @@ another file, or none, on some platform or store."""
 
 @dataclass(slots=True, frozen=True)
 class Entry:
-    """One file of a listing: its path relative to the store, and its size in bytes."""
+    """One file of a listing: its path relative to the store, its size in bytes, and when it was written.
+
+    `modified` is in seconds since the epoch by the store's own clock (see `Store.now`), cut to that clock's
+    resolution (a second on S3). It is the time at which the writing of the file began or ended, so a large
+    file may be older than its appearance by as long as its upload took. Entries of the same path and size are
+    equal whatever their times.
+    """
 
     path: str
     size: int
+    modified: float = field(default=0.0, compare=False)
 
 
 def checked_path(path: str) -> str:
@@ -104,6 +111,26 @@ class Store(ABC):
     @abstractmethod
     def delete(self, path: str) -> None:
         """Remove the file. Removing an absent one is no error."""
+
+    def now(self) -> float:
+        """The store's own clock, in seconds since the epoch: the only one that `Entry.modified` compares with.
+
+        A file written before the call is not newer than the answer, one written after it is not older; that
+        holds whatever this machine's clock says. Costs a write, a listing and a deletion below `staging/`.
+        `InvalidRequest` when the store does not say when its files were written.
+        """
+        path = f"staging/now-{os.urandom(16).hex()}"
+        self.write(path, b"")
+        try:
+            modified = max((entry.modified for entry in self.list(path)), default=0.0)
+        finally:
+            self.delete(path)
+        if modified <= 0:
+            raise InvalidRequest(
+                f"{self.url} does not say when its files were written",
+                next_step="use a directory or an S3 bucket for work that depends on the age of files",
+            )
+        return modified
 
     def local_path(self, path: str) -> Path | None:
         """Where the file is (or would be) on this machine; None when the store is no directory here."""
