@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tychora_format.snapshot import Snapshot
+from tychora_format.staging import Collected
 from tychora_format.workspace import Workspace
 from tychora_functions.interrupt import Interrupt
 from tychora_functions.job import Job, Watcher
@@ -21,6 +22,9 @@ from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, Path
 from tychora_schemas.settings import ResolvedSettings
 
 __all__ = ["add", "inventory"]
+
+ATTEMPTS = 3
+"""How often a run starts anew when collections take away what it staged."""
 
 
 def add(
@@ -39,13 +43,20 @@ def add(
     """
     started = time.monotonic()
     watch = progress or (lambda _: None)
-    head = workspace.head()
-    roots, registry = _roots(workspace, head, paths, collection, name)
-    planned = _planned(head, collection, roots, settings, watch)
-    registry.save()
-    job = Job(workspace, head, collection, settings, planned, watch)
-    with Interrupt() as interrupt:
-        report = job.run(interrupt)
+    for attempt in range(ATTEMPTS):
+        head = workspace.head()
+        roots, registry = _roots(workspace, head, paths, collection, name)
+        planned = _planned(head, collection, roots, settings, watch)
+        registry.save()
+        job = Job(workspace, head, collection, settings, planned, watch)
+        try:
+            with Interrupt() as interrupt:
+                report = job.run(interrupt)
+            break
+        except Collected:
+            # What was committed before is found unchanged now; the rest is captured and read again.
+            if attempt == ATTEMPTS - 1:
+                raise
     report.seconds = round(time.monotonic() - started, 3)
     return report
 
@@ -70,7 +81,8 @@ def inventory(
         entry = PathReport(path=found.path, size=found.size, reason=reason and f"it is {reason}")
         (report.cannot if reason else report.captured).append(entry)
         report.bytes += found.size
-    report.cannot += [PathReport(path=each.path, reason=each.reason, size=each.size) for each in planned.refused]
+    refused = [*planned.refused, *planned.erased]
+    report.cannot += [PathReport(path=each.path, reason=each.reason, size=each.size) for each in refused]
     report.skipped = [PathReport(path=path, reason=met.reason) for path, met in planned.skipped]
     report.moved = [PathReport(path=each.path, was=each.before.row.path) for each in planned.moved if each.before]
     report.removed = [PathReport(path=each.row.path) for each in planned.gone]
@@ -90,7 +102,7 @@ def _roots(
     if not collection.strip():
         raise InvalidRequest("a collection needs a name", next_step="leave --collection out to use 'default'")
     live: dict[str, list[str]] = defaultdict(list)
-    for each in head.live_sources(lambda row: row.collection == collection):
+    for each in head.live_sources(lambda row: row.collection == collection, hidden=True):
         live[each.row.root].append(each.row.path)
     registry = Roots(workspace)
     return [registry.resolve(path, collection, live, name) for path in paths], registry

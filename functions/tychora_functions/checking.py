@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
+from tychora_format.batch import Batch
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
+from tychora_functions.delivery import delivered
 from tychora_functions.reading import blanks_joined, read_place, says
 from tychora_schemas.errors import InvalidRequest, NotFound, TychoraError
 from tychora_schemas.locator import Locator
@@ -31,6 +33,12 @@ def verify_citation(workspace: Workspace, citation: Citation) -> CitationCheck:
     """
     if not HASH.fullmatch(citation.content_sha256):
         raise InvalidRequest("content_sha256 is no SHA-256", next_step="give its 64 lower-case hexadecimal digits")
+    return delivered(workspace, lambda: _verify_citation(workspace, citation))
+
+
+def _verify_citation(workspace: Workspace, citation: Citation) -> CitationCheck:
+    if hidden := _hidden(workspace, citation):
+        return CitationCheck(holds=False, reason=hidden)
     try:
         data = workspace.objects.get(citation.content_sha256)
     except NotFound as error:
@@ -50,6 +58,25 @@ def verify_citation(workspace: Workspace, citation: Citation) -> CitationCheck:
     how = "in exactly those bytes" if citation.locator.bytes is not None else "at that place, blanks aside"
     note = "" if revisions else "; which source and revision it was is not recorded in the newest snapshot"
     return CitationCheck(holds=True, reason=f"the original has the quote {how}{note}", found=found)
+
+
+def _hidden(workspace: Workspace, citation: Citation) -> str | None:
+    """Why nothing of the cited content may be shown: it was erased, or all of its sources are withdrawn."""
+    statements = workspace.statements.in_force()
+    if not statements.erased.isdisjoint((citation.content_sha256, citation.revision_id)):
+        return "the cited content was erased from this workspace"
+    if not statements.withdrawn:
+        return None
+    named: dict[str, Batch] = {}
+    for state in workspace.lineage():
+        named |= {batch.id: batch for batch in workspace.snapshot(state.snapshot).batches}
+    rows: list[SourceRow] = []
+    for batch in named.values():
+        same = pc.equal(batch.sources.column("content_sha256"), citation.content_sha256)
+        rows += [SourceRow(**values) for values in batch.sources.filter(same).to_pylist()]
+    if rows and all(map(statements.hides, rows)):
+        return "the cited content is withdrawn from this workspace"
+    return None
 
 
 def _recorded(workspace: Workspace, citation: Citation) -> tuple[list[SourceRow], str | None]:

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 
 from tychora_format.batch import Batch
 from tychora_format.extraction import unit_id
-from tychora_format.log import LogEntry
+from tychora_format.history import Revisited
 from tychora_format.manifest import Manifest, from_ranges
 from tychora_format.snapshot import Snapshot
 from tychora_format.tables import UNIT_PREFIX, ExtractionRow, SourceRow
 from tychora_format.workspace import Workspace
 from tychora_functions.checking import verify_citation
+from tychora_functions.delivery import delivered
 from tychora_functions.inspection import live_count, source_entry
 from tychora_schemas.errors import InvalidRequest, NotFound
 from tychora_schemas.locator import Locator
@@ -36,6 +37,10 @@ def evidence(workspace: Workspace, id: str, at: str = "main") -> UnitEvidence | 
     Raises InvalidRequest for an id of no known form or a prefix of several, NotFound when the snapshot has no such
     thing: it may be of another snapshot, see `at`.
     """
+    return delivered(workspace, lambda: _evidence(workspace, id, at))
+
+
+def _evidence(workspace: Workspace, id: str, at: str) -> UnitEvidence | SourceEvidence | SnapshotEvidence:
     wanted = id.strip()
     if HASH.fullmatch(wanted):
         return _snapshot(workspace.resolve(wanted))
@@ -135,14 +140,14 @@ def _extraction(snapshot: Snapshot, extraction_id: str | None) -> ExtractionRow 
 
 
 def _revisions(workspace: Workspace, snapshot: Snapshot, source_id: str) -> list[RevisionEntry]:
-    """The states of a source in this location's log up to `snapshot`, newest first."""
+    """The states of a source that this location knows up to `snapshot`, newest first."""
     known: dict[str, dict[int, SourceRow]] = {}
     states: list[RevisionEntry] = []
-    for entry, manifest in _until(workspace, snapshot):
+    for past, manifest in _until(workspace, snapshot):
         for row in _live_rows(workspace, manifest, source_id, known):
             state = RevisionEntry(
-                time=entry.time,
-                snapshot_id=entry.snapshot,
+                time=past.time,
+                snapshot_id=past.snapshot,
                 path=row.path,
                 state=row.state,
                 revision_id=row.revision_id,
@@ -154,26 +159,29 @@ def _revisions(workspace: Workspace, snapshot: Snapshot, source_id: str) -> list
     return states
 
 
-def _until(workspace: Workspace, snapshot: Snapshot) -> Iterator[tuple[LogEntry, Manifest]]:
-    """The log's entries with their manifests, oldest first, as far as `snapshot`."""
-    for entry in reversed(workspace.log.history()):
-        yield entry, workspace.manifest(entry.snapshot)
-        if entry.snapshot == snapshot.id:
+def _until(workspace: Workspace, snapshot: Snapshot) -> Iterator[tuple[Revisited, Manifest]]:
+    """The states of the past with their manifests, oldest first, as far as `snapshot`."""
+    for state in reversed(workspace.lineage()):
+        yield state, workspace.manifest(state.snapshot)
+        if state.snapshot == snapshot.id:
             return
 
 
 def _live_rows(
     workspace: Workspace, manifest: Manifest, source_id: str, known: dict[str, dict[int, SourceRow]]
 ) -> Iterator[SourceRow]:
-    """The rows of a source that are live in a manifest's snapshot; `known` keeps what each batch says of it."""
-    for entry in manifest.batches:
-        if entry.id not in known:
+    """The rows of a source that are live in a snapshot and not hidden; `known` keeps what each batch says."""
+    statements = workspace.statements.in_force()
+    for named in manifest.batches:
+        if named.id not in known:
+            entry = statements.replaced.get(named.id, named)
             table = Batch(entry, workspace.store, workspace.cache).sources
             numbered = table.append_column("number", pa.array(range(table.num_rows), pa.uint32()))
             hits = numbered.filter(pc.equal(numbered.column("source_id"), pa.scalar(source_id))).to_pylist()
-            known[entry.id] = {hit.pop("number"): SourceRow(**hit) for hit in hits}
-        dead = from_ranges(manifest.dead.get(entry.id, ())) if known[entry.id] else set()
-        yield from (row for number, row in known[entry.id].items() if number not in dead)
+            rows = {hit.pop("number"): SourceRow(**hit) for hit in hits}
+            known[named.id] = {number: row for number, row in rows.items() if not statements.hides(row)}
+        dead = from_ranges(manifest.dead.get(named.id, ())) if known[named.id] else set()
+        yield from (row for number, row in known[named.id].items() if number not in dead)
 
 
 def _differs(before: RevisionEntry, after: RevisionEntry) -> bool:

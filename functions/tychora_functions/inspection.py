@@ -16,11 +16,12 @@ from tychora_schemas.receipts import (
     HistoryEntry,
     JobEntry,
     SourceEntry,
+    StatementEntry,
     WorkspaceOverview,
 )
 from tychora_schemas.settings import resolve_settings
 
-__all__ = ["configuration", "history", "jobs", "live_count", "overview", "source_entry", "sources"]
+__all__ = ["configuration", "history", "jobs", "live_count", "overview", "source_entry", "sources", "statements"]
 
 SECRET = re.compile(r"(?:^|_)(?:secret|password|passphrase|credential|token|(?:api|access|secret|private)_key)$")
 """Names of settings whose value is never shown; `…_tokens` are sizes."""
@@ -46,7 +47,7 @@ def overview(workspace: Workspace) -> WorkspaceOverview:
         format=workspace.marker.format,
         profile=workspace.marker.profile,
         snapshot_id=snapshot.id,
-        commits=len(workspace.log.history()),
+        commits=len(workspace.lineage()),
         sources=dict(sorted(states.items())),
         collections=dict(sorted(collections.items())),
         kinds=_kinds(snapshot),
@@ -95,20 +96,33 @@ def source_entry(row: SourceRow) -> SourceEntry:
 
 
 def history(workspace: Workspace) -> list[HistoryEntry]:
-    """The commits at this location, newest first. Reads manifests only, so it stays quick on a large bundle."""
-    entries = []
-    for entry in workspace.log.history():
-        manifest = workspace.manifest(entry.snapshot)
+    """The states that this location can go back to, newest first. Reads manifests only, so it stays quick."""
+    entries, tags = [], workspace.tags.all()
+    for state in workspace.lineage():
+        manifest = workspace.manifest(state.snapshot)
         entries.append(
             HistoryEntry(
-                number=entry.number,
-                snapshot_id=entry.snapshot,
-                time=entry.time,
+                number=state.number,
+                snapshot_id=state.snapshot,
+                time=state.time,
                 sources=live_count(manifest),
                 chunks=sum(batch.rows for batch in manifest.batches),
+                parents=list(manifest.parents),
+                tags=sorted(name for name, snapshot in tags.items() if snapshot == state.snapshot),
             )
         )
     return entries
+
+
+def statements(workspace: Workspace) -> list[StatementEntry]:
+    """The withdrawals, erasures and policies in force, oldest first."""
+    standing = workspace.statements.in_force()
+    found = [*standing.withdrawals, *standing.erasures, *standing.policies]
+    return [
+        StatementEntry(id=each.id, kind=each.kind, time=each.time, subject=each.subject)
+        for each in sorted(found, key=lambda each: (each.time, each.id))
+        if each.kind != "replacement"
+    ]
 
 
 def live_count(manifest: Manifest) -> int:

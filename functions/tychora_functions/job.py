@@ -17,6 +17,7 @@ from tychora_format.batch import Embedding, Parsed
 from tychora_format.extraction import Extraction, input_sha256
 from tychora_format.objects import object_path
 from tychora_format.snapshot import LiveSource, Snapshot
+from tychora_format.staging import Staged
 from tychora_format.tables import SourceRow, SourceState
 from tychora_format.workspace import Workspace
 from tychora_functions.capture.capture import Captured, capture
@@ -26,7 +27,7 @@ from tychora_functions.parse.detect import Format, detect
 from tychora_functions.parse.formats import fingerprint, limited
 from tychora_functions.parse.worker import Answer, Task
 from tychora_functions.parse.workers import WorkerPool
-from tychora_functions.plan import Found, Plan, Refused, revision_identity, source_identity
+from tychora_functions.plan import Found, Plan, Refused, revision_identity
 from tychora_functions.progress import Progress, Stage
 from tychora_functions.publish import Change, publish
 from tychora_schemas.errors import BudgetExceeded
@@ -39,6 +40,8 @@ Watcher = Callable[[Progress], None]
 
 AHEAD = 2_000
 """Files that may be captured while an earlier one is still being parsed."""
+
+ERASED_STEP = "leave it out of the folder; an erasure is never taken back (tychora inspect WORKSPACE statements)"
 
 Content = tuple[str, str]
 """The SHA-256 of the bytes, and the fingerprint of how they are read."""
@@ -82,6 +85,7 @@ class Job:
         self.settings = settings
         self.plan = planned
         self.watch = watch
+        self.staged = Staged(workspace)
         self.report = AddReport(snapshot_id=head.id)
         marks = {fingerprint(each.value, settings) for each in Format}
         self.current = marks | {limited(mark, settings) for mark in marks}
@@ -101,6 +105,10 @@ class Job:
         self.total = len(work)
         for refused in self.plan.refused:
             self._refuse(refused)
+        self.report.quarantined += [
+            PathReport(path=each.path, size=each.size, reason=each.reason, next_step=ERASED_STEP)
+            for each in self.plan.erased
+        ]
         with WorkerPool(self.settings, len(work)) as pool:
             for answer in pool.run(self._tasks(work, interrupt), stop=lambda: interrupt.asked):
                 sha256, mark = answer.key.split(" ")
@@ -113,6 +121,7 @@ class Job:
         else:
             self._remove()
         self._publish()
+        self._note_withdrawn()
         self.report.skipped = [PathReport(path=path, reason=met.reason) for path, met in self.plan.skipped]
         return self.report
 
@@ -198,7 +207,7 @@ class Job:
         **values: str | None,
     ) -> SourceRow:
         before = found.before
-        source_id = before.row.source_id if before else source_identity(self.collection, found.path, found.root)
+        source_id = self.plan.source_id(self.collection, found)
         if before:
             self.seen[source_id] = (before.batch, before.number)
         paths = [] if before is None else [path for path in before.row.paths if path != found.path]
@@ -271,6 +280,15 @@ class Job:
         reason = "not reached before the interruption; the next add takes it"
         self.report.held += [PathReport(path=each.path, reason=reason) for each in work if each.path not in reached]
 
+    def _note_withdrawn(self) -> None:
+        """Say of what is up to date and yet is found by nobody."""
+        statements = self.workspace.statements.in_force()
+        hidden = self.workspace.head().live_sources(statements.hides, hidden=True) if statements.withdrawn else ()
+        paths = {source.row.path for source in hidden if source.row.collection == self.collection}
+        for entry in (*self.report.added, *self.report.changed, *self.report.moved, *self.report.unchanged):
+            if entry.path in paths:
+                entry.warnings.append("it is withdrawn: nobody finds it until it is restored")
+
     def _full(self) -> bool:
         limits = self.settings.settings
         return self.chunks >= limits.publish_chunks or self.text_bytes >= limits.publish_megabytes << 20
@@ -283,7 +301,7 @@ class Job:
         self._tell("indexing")
         embeddings = {family: self._embedding(family) for family in self.settings.settings.families}
         self._tell("committing")
-        published = publish(self.workspace, change, embeddings)
+        published = publish(self.workspace, change, embeddings, self.staged)
         self.report.snapshot_id = published.snapshot.id
         self.report.conflicts += [NamedPath(path=path, note=note) for path, note in published.conflicts]
         self.rows, self.parsed, self.removed = [], [], []
@@ -307,8 +325,8 @@ def _extractions(head: Snapshot) -> dict[Content, tuple[str, str, list[str]]]:
     """Content → the extraction that the bundle has of it, a path it is known by, and its warnings."""
     paths = dict(
         zip(
-            head.sources.column("extraction_id").to_pylist(),
-            head.sources.column("path").to_pylist(),
+            head.recorded.column("extraction_id").to_pylist(),
+            head.recorded.column("path").to_pylist(),
             strict=True,
         )
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tychora_format.snapshot import LiveSource, Snapshot
+from tychora_format.statements import InForce
 from tychora_functions.capture.capture import sha256_of
 from tychora_functions.capture.walk import Met, readable_path, walk
 from tychora_functions.roots import LOOSE, Root
@@ -58,13 +60,32 @@ class Plan:
     moved: list[Found] = field(default_factory=list)
     gone: list[LiveSource] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    erased: list[Refused] = field(default_factory=list)
+    """What was erased from the bundle and is not taken back."""
     skipped: list[tuple[str, Met]] = field(default_factory=list)
+    taken: frozenset[str] = frozenset()
+    """The ids of all sources that were live before."""
+
+    def source_id(self, collection: str, file: Found | Refused) -> str:
+        """The id of the source that a file is: the one that it continues, or a new one."""
+        if file.before:
+            return file.before.row.source_id
+        return source_identity(collection, file.path, file.root, self.taken)
 
 
-def source_identity(collection: str, path: str, root: Root) -> str:
-    """A source is first named by its path in its collection; loose files are apart from those of a folder."""
-    payload = {"collection": collection, "path": path}
-    return identity("source", {**payload, "root": LOOSE} if root.label == LOOSE else payload)
+def source_identity(collection: str, path: str, root: Root, taken: Container[str] = ()) -> str:
+    """A source is first named by its path in its collection; loose files are apart from those of a folder.
+
+    Where the source that was first at `path` lives on elsewhere, the next one there is the second of that name.
+    """
+    payload: dict[str, Any] = {"collection": collection, "path": path}
+    if root.label == LOOSE:
+        payload["root"] = LOOSE
+    source_id, number = identity("source", payload), 1
+    while source_id in taken:
+        number += 1
+        source_id = identity("source", {**payload, "number": number})
+    return source_id
 
 
 def revision_identity(source_id: str, sha256: str) -> str:
@@ -75,7 +96,7 @@ def revision_identity(source_id: str, sha256: str) -> str:
 def plan(
     head: Snapshot,
     collection: str,
-    roots: Iterable[Root],
+    roots: Sequence[Root],
     settings: Settings,
     look: Callable[[str, int], None] = lambda path, size: None,
 ) -> Plan:
@@ -86,11 +107,16 @@ def plan(
     """
     result = Plan()
     by_root: dict[str, dict[str, LiveSource]] = defaultdict(dict)
-    for source in head.live_sources(lambda row: row.collection == collection):
-        by_root[source.row.root][source.row.path] = source
     met: set[tuple[str, str]] = set()
     unknown: list[Found] = []
     gone: list[LiveSource] = []
+    live = head.live_sources(lambda row: row.collection == collection, hidden=True)
+    result.taken = frozenset(source.row.source_id for source in live)
+    for source in sorted(live, key=lambda each: each.row.source_id):
+        if by_root[source.row.root].setdefault(source.row.path, source) is not source and any(
+            root.label == source.row.root and root.covers(source.row.path) for root in roots
+        ):
+            gone.append(source)  # a merge may bring two sources to one path: the file goes on as one of them
     for root in roots:
         known = by_root[root.label]
         start = root.location / root.subtree
@@ -111,7 +137,20 @@ def plan(
                 _compare(result, unknown, path, root, each, known.get(path))
         gone += [source for path, source in known.items() if root.covers(path) and (root.label, path) not in met]
     _pair(result, unknown, gone)
+    _set_erased_apart(result, head.statements, collection)
     return result
+
+
+def _set_erased_apart(result: Plan, statements: InForce, collection: str) -> None:
+    """What was erased stays out: by the id of its source, or by its content wherever that is met again."""
+    for found_list in (result.new, result.changed, result.moved, result.same) if statements.erased else ():
+        for found in list(found_list):
+            source_id = (
+                found.before.row.source_id if found.before else source_identity(collection, found.path, found.root)
+            )
+            if not statements.erased.isdisjoint((source_id, revision_identity(source_id, found.sha256), found.sha256)):
+                found_list.remove(found)
+                result.erased.append(Refused(found.path, found.root, found.size, "it was erased here", found.before))
 
 
 def _compare(result: Plan, unknown: list[Found], path: str, root: Root, each: Met, before: LiveSource | None) -> None:

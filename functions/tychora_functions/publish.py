@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tychora_format.batch import Embedding, Parsed, matrix_path, write_batch
-from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest, as_ranges, from_ranges
+from tychora_format.log import Head, Proposal
+from tychora_format.manifest import BatchEntry, Manifest, as_ranges, from_ranges
+from tychora_format.objects import object_path
 from tychora_format.snapshot import LiveSource, Snapshot, content_root
+from tychora_format.staging import Collected, Staged
 from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SOURCES, SourceRow
 from tychora_format.vectors import prime_matrix
@@ -49,8 +52,13 @@ class Published:
     conflicts: list[tuple[str, str]]
 
 
-def publish(workspace: Workspace, change: Change, embeddings: Mapping[str, Embedding]) -> Published:
+def publish(
+    workspace: Workspace, change: Change, embeddings: Mapping[str, Embedding], staged: Staged | None = None
+) -> Published:
     """Make `change` true: atomic, safe to repeat, on top of any head.
+
+    `staged` was made before the originals of the change were captured; raises its Collected where those, or the
+    batch's files, fell to a collection meanwhile.
 
     Where a rival changed the same source, both revisions are kept and this one, the later, is the head; a source that
     this change removes and a rival changed stays. Both are reported as conflicts.
@@ -59,13 +67,20 @@ def publish(workspace: Workspace, change: Change, embeddings: Mapping[str, Embed
     head = workspace.head()
     if not change or _is_made(head, change):
         return Published(head, conflicts)
+    staged = staged or Staged(workspace)
     entry = _write(workspace, change, embeddings, {batch.entry.tag for batch in head.batches})
+    files = {file.path: file.size for file in entry.files} if entry else {}
+    files |= {object_path(row.content_sha256): row.size for row in change.sources if row.content_sha256}
 
-    def build(head: Snapshot) -> Manifest | None:
+    def propose(head: Head) -> Proposal | None:
         conflicts.clear()
-        return _continue(head, change, entry, conflicts)
+        manifest = _continue(workspace, workspace.at_head(head), change, entry, conflicts)
+        if manifest is None:
+            return None
+        staged.require(head, files)
+        return Proposal(workspace.put_manifest(manifest))
 
-    return Published(workspace.commit(build), conflicts)
+    return Published(workspace.commit_snapshot(propose), conflicts)
 
 
 def _write(
@@ -84,14 +99,9 @@ def _write(
             if entry.tag in taken and entry.rows:
                 salt += 1
                 continue
-            prefix = f"batches/{entry.id}/"
-            workspace.put_files(directory, [(file.path.removeprefix(prefix), file.path) for file in entry.files])
+            workspace.put_batch(directory, entry)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-        for file in entry.files:
-            local = workspace.store.local_path(file.path)
-            if local is not None:
-                workspace.cache.remember(local, file.sha256)
         for family, embedding in embeddings.items() if entry.rows else ():
             with suppress(TychoraError):  # a cache that is full costs the next reader time, and no commit
                 prime_matrix(matrix_path(workspace.cache, entry.id, family), embedding.vectors)
@@ -99,11 +109,12 @@ def _write(
 
 
 def _continue(
-    head: Snapshot, change: Change, entry: BatchEntry | None, conflicts: list[tuple[str, str]]
+    workspace: Workspace, head: Snapshot, change: Change, entry: BatchEntry | None, conflicts: list[tuple[str, str]]
 ) -> Manifest | None:
     """The manifest of `head` with the change made, or None when it is made already."""
     if _is_made(head, change):
         return None
+    _require_extractions(head, change)
     past = _past(head, change, conflicts)
     if entry is None and not past:
         return None
@@ -116,7 +127,7 @@ def _continue(
         raise Conflict("a rival's batch has the same tag by chance", next_step="run the same command again")
     live = _live_after(head, set(past), change.sources)
     return Manifest(
-        format=FORMAT_VERSION,
+        format=max(workspace.format, head.manifest.format),
         parents=(head.id,) if head.id else (),
         time=utc_now(),
         content_root=content_root(live),
@@ -125,13 +136,29 @@ def _continue(
     )
 
 
+def _require_extractions(head: Snapshot, change: Change) -> None:
+    """Raise Collected where a source names an extraction that was there when the change was made, and no longer is.
+
+    A rival's compaction leaves out what nothing live needed at its time.
+    """
+    brought = {each.extraction.header.extraction_id for each in change.parsed}
+    needed = {row.extraction_id for row in change.sources if row.extraction_id} - brought
+    for batch in head.batches if needed else ():
+        needed.difference_update(batch.extractions.column("extraction_id").to_pylist())
+    if needed:
+        raise Collected(
+            f"{len(needed)} texts that this commit counts on were left out by a compaction meanwhile",
+            next_step="run the same command again",
+        )
+
+
 def _is_made(head: Snapshot, change: Change) -> bool:
     """True when the head is as the change wants it: this was published before, or a rival wanted the same.
 
     The id of the change's batch would not tell: Lance names its files at random.
     """
     concerned = [row.source_id for row in change.sources] + [each.row.source_id for each in change.removed]
-    live = head.sources.filter(pc.is_in(head.sources.column("source_id"), pa.array(concerned, pa.string())))
+    live = head.recorded.filter(pc.is_in(head.recorded.column("source_id"), pa.array(concerned, pa.string())))
     rows = [SourceRow(**values) for values in live.select(SOURCES.names).to_pylist()]
     return {row.source_id: row for row in rows} == {row.source_id: row for row in change.sources}
 
@@ -141,7 +168,7 @@ def _past(head: Snapshot, change: Change, conflicts: list[tuple[str, str]]) -> l
     replaced = {row.source_id: row for row in change.sources}
     removed = {each.row.source_id: each for each in change.removed}
     concerned = pa.array([*replaced, *removed], pa.string())
-    live = head.sources.filter(pc.is_in(head.sources.column("source_id"), concerned))
+    live = head.recorded.filter(pc.is_in(head.recorded.column("source_id"), concerned))
     past = []
     for source_id, path, batch, number in zip(
         *(live.column(name).to_pylist() for name in ("source_id", "path", "batch", "number")), strict=True
@@ -161,10 +188,10 @@ def _past(head: Snapshot, change: Change, conflicts: list[tuple[str, str]]) -> l
 
 
 def _live_after(head: Snapshot, past: set[tuple[str, int]], sources: Sequence[SourceRow]) -> pa.Table:
-    names = ["source_id", "path", "state", "revision_id", "extraction_id"]
+    names = ["source_id", "path", "state", "revision_id", "extraction_id", "leaf"]
     ids = [batch.id for batch in head.batches]
-    places = zip(head.sources.column("batch").to_pylist(), head.sources.column("number").to_pylist(), strict=True)
+    places = zip(head.recorded.column("batch").to_pylist(), head.recorded.column("number").to_pylist(), strict=True)
     kept = pa.array([(ids[batch], number) not in past for batch, number in places], pa.bool_())
-    before = head.sources.select(names).filter(kept)
-    new = pa.Table.from_pylist([{name: getattr(row, name) for name in names} for row in sources], before.schema)
+    before = head.recorded.select(names).filter(kept)
+    new = pa.Table.from_pylist([{name: getattr(row, name, None) for name in names} for row in sources], before.schema)
     return pa.concat_tables([before, new])

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from tychora_format.batch import Batch
+from tychora_format.history import ancestors
 from tychora_format.invariants import (
     Problem,
     check_batch,
@@ -17,7 +18,7 @@ from tychora_format.invariants import (
     check_store,
     unnamed_snapshots,
 )
-from tychora_format.manifest import BatchEntry, FileEntry
+from tychora_format.manifest import BatchEntry, FileEntry, snapshot_path
 from tychora_format.tables import ExtractionRow
 from tychora_format.workspace import Workspace
 from tychora_functions.progress import Progress
@@ -48,18 +49,20 @@ def verify(
     notes: list[Problem] = []
     for each, lost in unnamed_snapshots(workspace):
         (problems if lost else notes).append(each)
+    statements = workspace.statements.in_force()
     batches: dict[str, BatchEntry] = {}
-    head = ""
-    for number in reversed(workspace.log.sequence.numbers()):
+    reached = _reached(workspace, problems)
+    for snapshot_id in reached:
         try:
-            entry = workspace.log.entry(number)
-            snapshot = workspace.snapshot(entry.snapshot)
-            head = head or entry.snapshot
-            batches |= {each.id: each for each in snapshot.manifest.batches}
+            snapshot = workspace.snapshot(snapshot_id)
+            for named, batch in zip(snapshot.manifest.batches, snapshot.batches, strict=True):
+                batches[batch.entry.id] = batch.entry
+                if batch.entry != named:
+                    notes.append(Problem(named.id, "complete except for what was erased"))
         except TychoraError as error:
-            problems.append(Problem(f"log entry {number}", error.message))
+            problems.append(Problem(snapshot_path(snapshot_id), error.message))
             continue
-        problems += _guarded(entry.snapshot, check_snapshot(snapshot, workspace.store))
+        problems += _guarded(snapshot_id, check_snapshot(snapshot, workspace.store))
     files: list[FileEntry] = []
     units = 0
     for done, listed in enumerate(batches.values()):
@@ -70,19 +73,52 @@ def verify(
         if broken:
             continue
         batch = Batch(listed, workspace.store, workspace.cache)
-        problems += _guarded(listed.id, check_batch(listed, workspace.store, workspace.cache))
+        problems += _guarded(listed.id, check_batch(listed, workspace.store, workspace.cache, statements))
         problems += _guarded(listed.id, _check_quotes(workspace, batch, sample))
         units += sum(batch.extractions.column("units").to_pylist())
     unique = list(dict.fromkeys(problems))
     return VerifyReport(
         ok=not unique,
-        snapshot_id=head,
+        snapshot_id=next(iter(reached), ""),
         files=len(files),
         bytes=sum(file.size for file in files),
         units=units,
         problems=[NamedPath(path=each.where, note=each.what) for each in unique],
-        notes=[NamedPath(path=each.where, note=each.what) for each in notes],
+        notes=[NamedPath(path=each.where, note=each.what) for each in dict.fromkeys(notes)],
     )
+
+
+def _reached(workspace: Workspace, problems: list[Problem]) -> list[str]:
+    """The snapshots that the log leads to, newest first, with their ancestors that are here.
+
+    One that is named by an entry and missing is a problem, unless a collection may have removed it: then the boundary
+    that it drew is beyond the entry.
+    """
+    present = workspace.snapshot_ids()
+    reached: dict[str, None] = {}
+    boundary = 0
+    for number in reversed(workspace.log.sequence.numbers()):
+        try:
+            entry = workspace.log.entry(number)
+            void = workspace.log.is_void(entry)
+        except TychoraError as error:
+            problems.append(Problem(f"log entry {number}", error.message))
+            continue
+        if void:
+            continue
+        boundary = max(boundary, entry.boundary)
+        if entry.snapshot not in present:
+            if number >= boundary:
+                problems.append(
+                    Problem(snapshot_path(entry.snapshot), f"it is missing, though log entry {number} names it")
+                )
+            continue
+        try:
+            reached |= dict.fromkeys(ancestors(workspace.manifest, present, entry.snapshot, reached))
+        except TychoraError as error:
+            reached.setdefault(entry.snapshot)
+            problems.append(Problem(snapshot_path(entry.snapshot), error.message))
+    return list(reached)
 
 
 def _guarded(where: str, checks: Iterator[Problem]) -> Iterator[Problem]:

@@ -10,7 +10,20 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from tychora_schemas.difference import DifferenceReport
 from tychora_schemas.locator import Locator
+from tychora_schemas.maintenance import (
+    CollectReport,
+    CompactReport,
+    ErasureReport,
+    ExpiryReport,
+    PolicyEntry,
+    RollbackReport,
+    StatementReport,
+    TagReport,
+    UpgradeReport,
+)
+from tychora_schemas.proof import CitationProof, ProofCheck
 from tychora_schemas.receipts import (
     AddReport,
     CitationCheck,
@@ -20,11 +33,13 @@ from tychora_schemas.receipts import (
     InventoryReport,
     JobEntry,
     SourceEntry,
+    StatementEntry,
     VerifyReport,
     WorkspaceOverview,
 )
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.result import Citation, QueryResult, Segment
+from tychora_schemas.transport import PackReport, SyncReport, UnpackReport
 
 __all__ = ["EXPORTED", "export", "schemas"]
 
@@ -32,15 +47,31 @@ EXPORTED: tuple[type[BaseModel], ...] = (
     AddReport,
     Citation,
     CitationCheck,
+    CitationProof,
+    CollectReport,
+    CompactReport,
     ConfigurationEntry,
+    DifferenceReport,
+    ErasureReport,
+    ExpiryReport,
     HistoryEntry,
     InventoryReport,
     JobEntry,
     Locator,
+    PackReport,
+    PolicyEntry,
+    ProofCheck,
     QueryRequest,
     QueryResult,
+    RollbackReport,
     Segment,
     SourceEntry,
+    StatementEntry,
+    StatementReport,
+    SyncReport,
+    TagReport,
+    UnpackReport,
+    UpgradeReport,
     VerifyReport,
     WorkspaceOverview,
 )

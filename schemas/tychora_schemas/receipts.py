@@ -23,6 +23,7 @@ __all__ = [
     "SnapshotEvidence",
     "SourceEntry",
     "SourceEvidence",
+    "StatementEntry",
     "UnitEvidence",
     "VerifyReport",
     "WorkspaceOverview",
@@ -103,6 +104,7 @@ class VerifyReport(_Receipt):
     units: int
     problems: list[NamedPath] = Field(default_factory=list)
     notes: list[NamedPath] = Field(default_factory=list, description="what is no fault, or may be one: look at it")
+    repaired: list[NamedPath] = Field(default_factory=list, description="what a repair put back, and from where")
 
 
 class CitationCheck(_Receipt):
@@ -128,13 +130,24 @@ class SourceEntry(_Receipt):
 
 
 class HistoryEntry(_Receipt):
-    """One commit of this location's log."""
+    """One state of the past: a commit of this location's log, or one that came with a copy (`number` null)."""
 
-    number: int
+    number: int | None
     snapshot_id: str
     time: str
     sources: int = Field(description="live sources")
     chunks: int = Field(description="chunks that its batches hold, superseded ones included")
+    parents: list[str] = Field(default_factory=list, description="the snapshots that it continues")
+    tags: list[str] = Field(default_factory=list)
+
+
+class StatementEntry(_Receipt):
+    """A withdrawal, an erasure or a policy that is in force."""
+
+    id: str
+    kind: Literal["policy", "withdrawal", "erasure"]
+    time: str
+    subject: dict[str, Any] = Field(description="what it is about, and what it says")
 
 
 class WorkspaceOverview(_Receipt):

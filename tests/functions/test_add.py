@@ -319,3 +319,22 @@ def test_a_workspace_without_its_marker_is_called_damaged(workspace: Workspace, 
     workspace.store.delete("tychora.json")
     with pytest.raises(CorruptWorkspace, match=r"tychora\.json is missing"):
         Workspace.open(workspace.store)
+
+
+def test_a_new_file_where_a_moved_one_was_is_another_source(tmp_path: Path) -> None:
+    """The moved source keeps its id and stays; the newcomer of its old name gets an id of its own."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    workspace = Workspace.create(tmp_path / "bundle")
+    (folder / "a.txt").write_text("The pump has the article number 4.\n", "utf-8")
+    add(workspace, [folder], settings=settings())
+    (folder / "a.txt").rename(folder / "b.txt")
+    add(workspace, [folder], settings=settings())
+    (folder / "a.txt").write_text("Another text about boilers.\n", "utf-8")
+    report = add(workspace, [folder], settings=settings())
+    assert [each.path for each in report.added] == ["a.txt"]
+    assert report.conflicts == []
+    live = [each.row for each in workspace.head().live_sources()]
+    assert sorted(row.path for row in live) == ["a.txt", "b.txt"]
+    assert len({row.source_id for row in live}) == 2
+    assert [each.path for each in add(workspace, [folder], settings=settings()).unchanged] == ["a.txt", "b.txt"]

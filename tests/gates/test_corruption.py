@@ -14,7 +14,8 @@ import pytest
 
 from bundles import embeddings_of, read_everything, settings, small_change, write_corpus
 from tychora_format.cache import Cache
-from tychora_format.manifest import snapshot_path
+from tychora_format.log import Proposal
+from tychora_format.manifest import FORMAT_VERSION, snapshot_path
 from tychora_format.sealed import seal, unseal
 from tychora_format.statements import Statement
 from tychora_format.workspace import MARKER, Workspace, utc_now
@@ -104,9 +105,9 @@ def copy(whole: Path, tmp_path: Path) -> Path:
 
 
 def ask(workspace: Workspace) -> Iterator[str]:
-    """Everything that can be read, and a question."""
+    """Everything that can be read, and a question that is to be answered whole or not at all."""
     yield from read_everything(workspace)
-    result = query(workspace, QueryRequest(question="Which article number has the pump?"))
+    result = query(workspace, QueryRequest(question="Which article number has the pump?", strict=True))
     assert result.segments
     yield result.run_id
 
@@ -185,7 +186,8 @@ def finds(bundle: Path, cache: Cache, name: str) -> bool:
 
 @pytest.mark.parametrize("warm", [False, True], ids=["fresh cache", "warm cache"])
 def test_k4_a_missing_file_is_named(copy: Path, tmp_path: Path, warm: bool) -> None:
-    """K4: a file of any kind but statement and tag that is gone is named like one that is cut."""
+    """K4: a file of any kind but statement and tag that is gone is named like one that is cut. A question that is not
+    strict is answered from the commit before, with a warning that names it."""
     cache = Cache(tmp_path / "cache")
     if warm:
         assert list(ask(Workspace.open(copy, cache=cache)))
@@ -246,17 +248,17 @@ def rewrite_manifest(bundle: Path, change: Rewrite) -> None:
     manifest = json.loads((bundle / snapshot_path(workspace.head().id)).read_bytes())
     data = canonical_json({**manifest, **change})
     workspace.store.write(snapshot_path(content_sha256(data)), data)
-    workspace.log.commit(lambda head: content_sha256(data), write_id="newer", now=utc_now)
+    workspace.log.commit(lambda head: Proposal(content_sha256(data)), write_id="newer", now=utc_now)
 
 
 @pytest.mark.parametrize(
     ("where", "change"),
     [
-        (rewrite_marker, {"format": 2}),
+        (rewrite_marker, {"format": FORMAT_VERSION + 1}),
         (rewrite_marker, {"features": ["encrypted-text"]}),
-        (rewrite_manifest, {"format": 2}),
+        (rewrite_manifest, {"format": FORMAT_VERSION + 1}),
         (rewrite_manifest, {"features": ["encrypted-text"]}),
-        (rewrite_manifest, {"format": 3, "features": ["sharded"], "batches": {"by": "shard"}}),
+        (rewrite_manifest, {"format": FORMAT_VERSION + 2, "features": ["sharded"], "batches": {"by": "shard"}}),
     ],
     ids=["marker format", "marker feature", "manifest format", "manifest feature", "manifest of another shape"],
 )

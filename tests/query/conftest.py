@@ -53,8 +53,7 @@ def commit(workspace: Workspace, files: Files, collection: str) -> Snapshot:
     inputs = [text for each in parsed for text in each.extraction.embedding_inputs()]
     with tempfile.TemporaryDirectory() as folder:
         entry = write_batch(Path(folder), parsed, sources, {DEFAULT_FAMILY: embed(inputs, DEFAULT_FAMILY, {})})
-        prefix = f"batches/{entry.id}/"
-        workspace.put_files(Path(folder), [(file.path.removeprefix(prefix), file.path) for file in entry.files])
+        workspace.put_batch(Path(folder), entry)
     return workspace.commit(lambda head: _continued(head, entry))
 
 

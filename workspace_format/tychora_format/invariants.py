@@ -17,10 +17,11 @@ from tychora_format.extraction import unit_id
 from tychora_format.manifest import BatchEntry, FileEntry, Manifest, snapshot_path
 from tychora_format.objects import object_path
 from tychora_format.snapshot import Snapshot, content_root
+from tychora_format.statements import InForce
 from tychora_format.store import Store, proves_put_if_absent
 from tychora_format.tables import UNIT_PREFIX
 from tychora_format.workspace import MARKER, Workspace
-from tychora_schemas.errors import AccessDenied, TychoraError
+from tychora_schemas.errors import AccessDenied, InvalidRequest, TychoraError
 from tychora_schemas.identity import content_sha256, identity, merkle_root
 
 __all__ = [
@@ -48,7 +49,7 @@ def check_store(store: Store) -> Iterator[Problem]:
     try:
         if not proves_put_if_absent(store):
             yield Problem(store.url, "the store does not honour put-if-absent: it must not be shared by writers")
-    except AccessDenied:
+    except (AccessDenied, InvalidRequest):
         return  # what cannot be written cannot be overwritten either
     except TychoraError as error:
         yield Problem(store.url, f"whether the store honours put-if-absent cannot be told: {error.message}")
@@ -148,8 +149,8 @@ def check_objects(store: Store, sample: float, seed: int = 0) -> Iterator[Proble
                 yield Problem(file.path, "its bytes do not match its name")
 
 
-def check_batch(entry: BatchEntry, store: Store, cache: Cache) -> Iterator[Problem]:
-    """5. A batch's id, counts, Merkle roots and unit ids follow from its files."""
+def check_batch(entry: BatchEntry, store: Store, cache: Cache, statements: InForce | None = None) -> Iterator[Problem]:
+    """5. A batch's id, counts, Merkle roots and unit ids follow from its files; what is erased left its hashes."""
     names = [[file.path.removeprefix(f"batches/{entry.id}/"), file.size, file.sha256] for file in entry.files]
     if identity("batch", names) != entry.id:
         yield Problem(entry.id, "its id does not follow from its files")
@@ -160,17 +161,26 @@ def check_batch(entry: BatchEntry, store: Store, cache: Cache) -> Iterator[Probl
     roots = [bytes.fromhex(root) for root in batch.extractions.column("merkle_root").to_pylist()]
     if merkle_root(roots).hex() != entry.merkle_root:
         yield Problem(entry.id, "its Merkle root does not follow from its extractions")
-    yield from _check_units(batch)
+    yield from _check_units(batch, (statements or InForce()).erased)
+    yield from _check_tombstones(batch, statements or InForce())
     for family in entry.families:
         if batch.vectors(family) is None:
             yield Problem(entry.id, f"its vectors of {family} are missing")
 
 
-def _check_units(batch: Batch) -> Iterator[Problem]:
+def _check_tombstones(batch: Batch, statements: InForce) -> Iterator[Problem]:
+    for number, leaf in enumerate(batch.erased_leaves.to_pylist()):
+        if leaf is not None and not statements.erases(batch.source(number)):
+            yield Problem(batch.id, f"source row {number} lacks everything but its ids, and no statement erases it")
+
+
+def _check_units(batch: Batch, erased: frozenset[str]) -> Iterator[Problem]:
     table = batch.table("units")
     stored = iter(table.column("unit_prefix").to_pylist() if table is not None else [])
     for ordinal in range(batch.extractions.num_rows):
         extraction = batch.extraction(ordinal)
+        if not extraction.rows and extraction.content_sha256 in erased:
+            continue
         leaves: list[bytes] = []
         for chunk in batch.chunks(range(extraction.first_row, extraction.first_row + extraction.rows)):
             position = 0
@@ -193,14 +203,18 @@ def check_snapshot(snapshot: Snapshot, store: Store) -> Iterator[Problem]:
     """6. Every live source is live once, its extraction is in a batch, its original is retained, the root is right."""
     manifest: Manifest = snapshot.manifest
     where = snapshot_path(snapshot.id)
-    if manifest.batches and content_root(snapshot.sources) != manifest.content_root:
+    if manifest.batches and content_root(snapshot.recorded) != manifest.content_root:
         yield Problem(where, "its content root does not follow from its live sources")
     tags = [entry.tag for entry in manifest.batches if entry.rows]
     if len(set(tags)) != len(tags) or len({entry.id for entry in manifest.batches}) != len(manifest.batches):
         yield Problem(where, "it lists a batch twice, or two of the same tag")
+    for named, batch in zip(manifest.batches, snapshot.batches, strict=True):
+        kept = (batch.entry.merkle_root, batch.entry.sources)
+        if batch.entry != named and kept != (named.merkle_root, named.sources):
+            yield Problem(named.id, "the batch that stands for it is not the same without what was erased")
     known = {each for batch in snapshot.batches for each in batch.extractions.column("extraction_id").to_pylist()}
     seen: set[str] = set()
-    for live in snapshot.live_sources():
+    for live in snapshot.live_sources(lambda row: not snapshot.statements.erases(row), hidden=True):
         row = live.row
         if row.source_id in seen:
             yield Problem(row.source_id, f"{row.path} is live twice")

@@ -24,6 +24,7 @@ import numpy as np
 
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.analysis import terms as index_terms
+from tychora_format.cache import hash_file
 from tychora_format.lexical_view import (
     DESCRIPTION,
     Alive,
@@ -99,16 +100,17 @@ def build(directory: Path, documents: Iterable[LexicalDocument], tag: int) -> No
                 f"{rows} documents do not fit one lexical segment", next_step="publish them in several batches"
             )
         made = {suffix: path for path in Path(scratch).glob("*.*") if (suffix := path.suffix[1:]) in _COMPONENTS}
-        contents = {suffix: made[suffix].read_bytes() for suffix in _COMPONENTS if suffix in made}
-        segment = uuid.UUID(bytes=sha256(b"".join(sha256(data).digest() for data in contents.values())).digest()[:16])
-        for suffix in contents:
+        sizes = {suffix: made[suffix].stat().st_size for suffix in _COMPONENTS if suffix in made}
+        hashes = [bytes.fromhex(hash_file(made[suffix])) for suffix in sizes]
+        segment = uuid.UUID(bytes=sha256(b"".join(hashes)).digest()[:16])
+        for suffix in sizes:
             made[suffix].replace(directory / f"{segment.hex}.{suffix}")
         description = {
             "analysis": ANALYSIS_VERSION,
             "segment_id": str(segment),
             "tag": tag,
             "rows": rows,
-            "files": {f"{segment.hex}.{suffix}": len(data) for suffix, data in contents.items()},
+            "files": {f"{segment.hex}.{suffix}": size for suffix, size in sizes.items()},
             "index": {"index_settings": meta["index_settings"], "schema": meta["schema"]},
         }
         text = json.dumps(description, indent=1, sort_keys=True) + "\n"

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tychora_format.manifest import Moment
 from tychora_format.sealed import seal, unseal
 from tychora_format.sequence import Sequence
 from tychora_format.store import Store
 from tychora_schemas.errors import Conflict, CorruptWorkspace, NotFound
 from tychora_schemas.identity import content_sha256
 
-__all__ = ["Head", "Log", "LogEntry"]
+__all__ = ["Head", "Log", "LogEntry", "Proposal"]
 
 ATTEMPTS = 200
 """How often a writer puts its work on top of rivals' before it gives up with `conflict`."""
 
 
 class LogEntry(BaseModel):
-    """One commit. `base` is the entry that the writer started from, `previous` the hash of the entry before this."""
+    """One commit. `base` is the entry that the writer started from, `previous` the hash of the entry before this.
+
+    Entries that were based on one before `boundary` are void. `collecting` names the list of files that a collection
+    is removing: until an entry no longer says so, no commit may count on them.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -35,8 +41,9 @@ class LogEntry(BaseModel):
     previous: str | None = Field(pattern=r"^[0-9a-f]{64}$")
     base: int = Field(ge=0)
     boundary: int = Field(ge=0)
+    collecting: str | None = Field(None, pattern=r"^[0-9a-f]{64}$")
     write_id: str
-    time: str
+    time: Moment
 
     def encode(self) -> bytes:
         """The entry's bytes, sealed."""
@@ -54,6 +61,18 @@ class Head:
     """SHA-256 of the entry with the highest number, valid or void: what the next entry names as `previous`."""
     newest: int
     """The highest number taken, which a void entry may hold."""
+    collecting: str | None = None
+    """The list of files that an open collection removes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a writer wants the next entry to say. Only collections open and close one."""
+
+    snapshot: str
+    opens: str | None = None
+    """The digest of the list of files that are removed from now on; it also draws the boundary here."""
+    closes: bool = False
 
 
 class Log:
@@ -103,9 +122,17 @@ class Log:
             digest = digest or content_sha256(data)
             entry = self._decode(number, data)
             if not self.is_void(entry):
-                return Head(number, entry.snapshot, entry.boundary, digest, newest)
+                return Head(number, entry.snapshot, entry.boundary, digest, newest, entry.collecting)
             number -= 1
         return Head(0, None, 0, digest, newest)
+
+    def standing(self) -> Iterator[LogEntry]:
+        """The valid entries, newest first, as far as they are here: a plain file syncer may bring later ones first."""
+        for number in reversed(self.sequence.numbers()):
+            with suppress(NotFound):
+                entry = self.entry(number)
+                if not self.is_void(entry):
+                    yield entry
 
     def history(self) -> list[LogEntry]:
         """All valid entries, newest first. Raises CorruptWorkspace when the chain of hashes is broken."""
@@ -125,7 +152,7 @@ class Log:
 
     def commit(
         self,
-        build: Callable[[Head], str | None],
+        build: Callable[[Head], Proposal | None],
         *,
         write_id: str,
         now: Callable[[], str],
@@ -133,28 +160,30 @@ class Log:
     ) -> Head:
         """Put a snapshot on top of the newest entry, again and again until no rival is faster.
 
-        `build(head)` writes a manifest that continues `head` and returns its id, or None when on top of that head
+        `build(head)` writes a manifest that continues `head` and proposes it, or returns None when on top of that head
         there is nothing left to do (then the head is returned as it is). It must be safe to call repeatedly.
         `write_id` is unique to this write. Raises Conflict after ATTEMPTS lost races.
         """
         for attempt in range(ATTEMPTS):
             began = time.monotonic()
             head = self.head()
-            snapshot = build(head)
-            if snapshot is None:
+            proposal = build(head)
+            if proposal is None:
                 return head
+            number = head.newest + 1
             entry = LogEntry(
-                number=head.newest + 1,
-                snapshot=snapshot,
+                number=number,
+                snapshot=proposal.snapshot,
                 previous=head.digest,
                 base=head.number,
-                boundary=head.boundary,
+                boundary=number if proposal.opens else head.boundary,
+                collecting=proposal.opens or (None if proposal.closes else head.collecting),
                 write_id=write_id,
                 time=now(),
             )
-            if self.sequence.create(entry.number, entry.encode()) and not self.is_void(entry):
+            if self.sequence.create(number, entry.encode()) and not self.is_void(entry):
                 digest = content_sha256(entry.encode())
-                return Head(entry.number, snapshot, entry.boundary, digest, entry.number)
+                return Head(number, entry.snapshot, entry.boundary, digest, number, entry.collecting)
             # The work of putting a snapshot on top is what rivals lose: so many times that long they keep out of each
             # other's way. With a fixed pause eight writers would build eight manifests for each that is committed.
             pause(random.uniform(0, (time.monotonic() - began) * 2 ** min(attempt, 3)))

@@ -17,14 +17,15 @@ __all__ = [
     "BatchEntry",
     "FileEntry",
     "Manifest",
+    "Moment",
     "Ranges",
     "as_ranges",
     "from_ranges",
     "snapshot_path",
 ]
 
-FORMAT_VERSION = 1
-"""The version of the bundle's layout. It is not the version of the library."""
+FORMAT_VERSION = 2
+"""The version of the bundle's layout. It is not the version of the library. `versions.py` says what changed."""
 
 Ranges = tuple[tuple[int, int], ...]
 """Sorted, disjoint, non-touching half-open ranges of row numbers."""
@@ -45,6 +46,15 @@ def _rising(ranges: Ranges) -> Ranges:
             raise ValueError("dead rows are not sorted, disjoint ranges")
         end = last
     return ranges
+
+
+def _moment(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
+"""A moment as ISO 8601 writes it."""
 
 
 class _Strict(BaseModel):
@@ -87,7 +97,7 @@ class Manifest(_Strict):
     format: int
     features: tuple[str, ...] = ()
     parents: tuple[Sha256, ...]
-    time: str
+    time: Moment
     content_root: Sha256
     batches: tuple[BatchEntry, ...]
     dead: dict[str, Annotated[Ranges, AfterValidator(_rising)]] = Field(default_factory=dict)

@@ -44,9 +44,9 @@ class Sequence:
 
     def entries(self, first: int = 1) -> Iterator[tuple[int, bytes]]:
         """`(number, bytes)` from `first` on, rising."""
-        for number in self.numbers():
-            if number >= first:
-                yield number, self.read(number)
+        numbers = {self.path(number): number for number in self.numbers() if number >= first}
+        for path, data in self.store.read_many(numbers):
+            yield numbers[path], data
 
     def create(self, number: int, data: bytes) -> bool:
         """Create entry `number`; True when it now holds exactly `data`, False when it holds somebody else's.

@@ -15,16 +15,21 @@ from tychora_format.batch import Batch
 from tychora_format.cache import Cache
 from tychora_format.lexical import View, open_view
 from tychora_format.manifest import Manifest, from_ranges
+from tychora_format.statements import InForce
 from tychora_format.store import Store
 from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SOURCES, SourceRow
 from tychora_schemas.identity import digest, merkle_root
 
-__all__ = ["LiveSource", "Mask", "Scope", "Snapshot", "content_root"]
+__all__ = ["LiveSource", "Mask", "Scope", "Snapshot", "content_leaf", "content_leaves", "content_root"]
 
 Mask = npt.NDArray[np.bool_]
 
-PLACED = SOURCES.append(pa.field("batch", pa.uint32())).append(pa.field("number", pa.uint32()))
+PLACED = (
+    SOURCES.append(pa.field("batch", pa.uint32()))
+    .append(pa.field("number", pa.uint32()))
+    .append(pa.field("leaf", pa.binary(32)))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +84,49 @@ class Snapshot:
         store: Store,
         cache: Cache,
         opened: Mapping[str, Batch] | None = None,
+        statements: InForce | None = None,
     ) -> None:
-        """`opened` are batches that are open already, by id: those that this manifest lists too are shared."""
+        """`opened` are batches that are open already, by id: those that this manifest lists too are shared.
+
+        `statements` are those in force: they hide sources, and say which batches were replaced by others.
+        """
         self.id = snapshot_id
         self.manifest = manifest
         self.cache = cache
+        self.statements = statements or InForce()
         self.batches: list[Batch] = []
-        for entry in manifest.batches:
-            batch = (opened or {}).get(entry.id)
+        for named in manifest.batches:
+            entry = self.statements.replaced.get(named.id, named)
+            batch = (opened or {}).get(named.id)
             # Two manifests may describe an id differently if one of them lies: then each gets what it says.
-            self.batches.append(batch if batch and batch.entry == entry else Batch(entry, store, cache))
+            self.batches.append(batch if batch and batch.entry == entry else Batch(entry, store, cache, named.id))
 
     @cached_property
-    def sources(self) -> pa.Table:
-        """All live source rows, with `batch` (ordinal) and `number` (row in that batch)."""
+    def recorded(self) -> pa.Table:
+        """All live source rows as the manifest states them, hidden ones included: what writers go by.
+
+        Schema SOURCES, with `batch` (ordinal), `number` (row in that batch) and `leaf`: the leaf in the content root
+        of a row that was erased, null for all others.
+        """
         tables = []
         for ordinal, batch in enumerate(self.batches):
             table, numbers = batch.sources, np.arange(batch.sources.num_rows, dtype=np.uint32)
+            leaves = batch.erased_leaves
             if dead := from_ranges(self.manifest.dead.get(batch.id, ())):
                 numbers = np.setdiff1d(numbers, np.fromiter(dead, np.uint32, len(dead)))
-                table = table.take(pa.array(numbers))
+                table, leaves = table.take(pa.array(numbers)), leaves.take(pa.array(numbers))
             table = table.append_column("batch", pa.repeat(pa.scalar(ordinal, pa.uint32()), len(numbers)))
-            tables.append(table.append_column("number", pa.array(numbers)))
+            tables.append(table.append_column("number", pa.array(numbers)).append_column("leaf", leaves))
         return pa.concat_tables(tables).cast(PLACED) if tables else PLACED.empty_table()
+
+    @cached_property
+    def sources(self) -> pa.Table:
+        """The live source rows that readers may see: `recorded` without what statements hide."""
+        table = self.recorded
+        hidden = pa.array(sorted(self.statements.withdrawn | self.statements.erased), pa.string())
+        for name in ("source_id", "revision_id", "content_sha256") if len(hidden) else ():
+            table = table.filter(pc.invert(pc.is_in(table.column(name), hidden)))
+        return table
 
     @cached_property
     def everything(self) -> Scope:
@@ -127,9 +152,14 @@ class Snapshot:
             masks.append(batch.spread(kept))
         return masks
 
-    def live_sources(self, where: Callable[[SourceRow], bool] | None = None) -> list[LiveSource]:
-        """The live sources with their places, optionally only those for which `where` holds."""
-        table = self.sources
+    def live_sources(
+        self, where: Callable[[SourceRow], bool] | None = None, *, hidden: bool = False
+    ) -> list[LiveSource]:
+        """The live sources with their places, optionally only those for which `where` holds.
+
+        With `hidden` also those that statements hide: for writers, who must not take them for absent.
+        """
+        table = self.recorded.filter(pc.is_null(self.recorded.column("leaf"))) if hidden else self.sources
         rows = _source_rows(table)
         batches = table.column("batch").to_pylist()
         numbers = table.column("number").to_pylist()
@@ -150,7 +180,29 @@ def content_root(sources: pa.Table) -> str:
     It covers each live source's identity, path and state and, through the extraction's id, every unit's exact text and
     place; it does not cover how they are spread over batches or which bytes the index files have.
     """
+    return merkle_root(content_leaves(sources)).hex()
+
+
+def content_leaves(sources: pa.Table) -> list[bytes]:
+    """The leaves of the content root, sorted. Of an erased source only the leaf is left, in the column `leaf`."""
     names = ("source_id", "path", "state", "revision_id", "extraction_id")
     columns = [sources.column(name).to_pylist() for name in names]
-    leaves = [digest("live-v1", dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
-    return merkle_root(sorted(leaves)).hex()
+    kept = sources.column("leaf").to_pylist() if "leaf" in sources.column_names else [None] * sources.num_rows
+    return sorted(
+        leaf or content_leaf(**dict(zip(names, values, strict=True)))
+        for leaf, values in zip(kept, zip(*columns, strict=True), strict=True)
+    )
+
+
+def content_leaf(source_id: str, path: str, state: str, revision_id: str | None, extraction_id: str | None) -> bytes:
+    """The leaf of one live source."""
+    return digest(
+        "live-v1",
+        {
+            "source_id": source_id,
+            "path": path,
+            "state": state,
+            "revision_id": revision_id,
+            "extraction_id": extraction_id,
+        },
+    )

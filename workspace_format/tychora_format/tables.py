@@ -13,6 +13,7 @@ import pyarrow as pa
 
 __all__ = [
     "CHUNKS",
+    "ERASED",
     "EXTRACTIONS",
     "SOURCES",
     "SYMBOLS",
@@ -85,6 +86,14 @@ SOURCES = pa.schema(
     ]
 )
 """One row per state of a source: a new revision, a move, a quarantine. A snapshot's dead rows say which are past."""
+
+ERASED = pa.schema(
+    [
+        pa.field("number", pa.uint32(), nullable=False),
+        pa.field("leaf", pa.binary(32), nullable=False),
+    ]
+)
+"""One row per source row of which only its ids and its leaf in the content root are left."""
 
 UNITS = pa.schema(
     [

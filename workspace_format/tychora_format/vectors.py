@@ -24,6 +24,9 @@ __all__ = ["Matrix", "ledger", "matrix", "prime_matrix", "write_vectors"]
 STEPS = 127
 """Each component is rounded to one of so many steps of its vector's largest, so it is off by half a step at most."""
 
+SLICE = 8_192
+"""Rows that are rounded at once: as float32 all of them would take twice the memory of the vectors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -131,14 +134,17 @@ def _load(cached: Path, rows: int) -> Matrix | None:
 
 def prime_matrix(cached: Path, vectors: npt.NDArray[Any]) -> None:
     """Keep `vectors` at `cached` for searching: all codes, then all steps. Readers at work keep the file they have."""
-    made = Matrix.of(vectors)
     temporary = cached.with_name(f".{cached.name}.{secrets.token_hex(8)}")
     with typed_failures(f"keep vectors in the cache {cached.parent}"):
         cached.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as file:
-                file.write(made.codes.tobytes())
-                file.write(made.steps.astype("<f4").tobytes())
+                steps = []
+                for first in range(0, len(vectors), SLICE):
+                    made = Matrix.of(vectors[first : first + SLICE])
+                    file.write(made.codes.tobytes())
+                    steps.append(made.steps.astype("<f4").tobytes())
+                file.write(b"".join(steps))
             temporary.replace(cached)
         finally:
             temporary.unlink(missing_ok=True)

@@ -6,24 +6,36 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tychora_format.cache import Cache, cache_directory
-from tychora_format.log import Head, Log
-from tychora_format.manifest import FORMAT_VERSION, Manifest, check_version, snapshot_path
+from tychora_format.history import Revisited, ancestors, lineage
+from tychora_format.log import Head, Log, Proposal
+from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest, check_version, snapshot_path
 from tychora_format.objects import Objects
+from tychora_format.references import resolve
 from tychora_format.sealed import seal, unseal
 from tychora_format.snapshot import Snapshot
 from tychora_format.statements import Statements
 from tychora_format.store import Store, open_store, proves_put_if_absent
-from tychora_schemas.errors import Conflict, CorruptWorkspace, InvalidRequest, NotFound, UnsupportedContent
+from tychora_format.tags import Tags
+from tychora_schemas.errors import (
+    Conflict,
+    CorruptWorkspace,
+    InvalidRequest,
+    NotFound,
+    TychoraError,
+    UnsupportedContent,
+)
 from tychora_schemas.identity import content_sha256
 
-__all__ = ["MARKER", "Marker", "Workspace", "utc_now"]
+__all__ = ["MARKER", "Incomplete", "Marker", "Workspace", "collected_path", "utc_now"]
 
 MARKER = "tychora.json"
 
@@ -49,6 +61,10 @@ class Marker(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class Incomplete(CorruptWorkspace):
+    """A file of a snapshot is not here: it is lost, or a plain file syncer has not brought it yet."""
+
+
 class Workspace:
     """One bundle, opened. Reading never locks; writing goes through the commit log alone."""
 
@@ -59,8 +75,12 @@ class Workspace:
         self.log = Log(store)
         self.statements = Statements(store)
         self.objects = Objects(store)
+        self.tags = Tags(store)
         self._open: dict[str, Snapshot] = {}
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()
+        self.passed_over: TychoraError | None = None
+        """Why the newest commit was not the one that `head` returned last; None where it was."""
+        self._seen_complete: WeakSet[Snapshot] = WeakSet()
 
     @classmethod
     def create(
@@ -134,24 +154,61 @@ class Workspace:
         try:
             return Manifest.decode(self.store.read(snapshot_path(snapshot_id)), snapshot_id)
         except NotFound as error:
-            raise CorruptWorkspace(
+            raise Incomplete(
                 f"{snapshot_path(snapshot_id)} is missing, though the log or a child names it",
                 next_step="restore the file from another copy of the bundle",
             ) from error
 
     def snapshot(self, snapshot_id: str) -> Snapshot:
-        """The snapshot of this id; opened once, then shared."""
-        if snapshot_id not in self._open:
-            while len(self._open) >= 8:
-                self._open.pop(next(iter(self._open)))
-            manifest = self.manifest(snapshot_id)
-            opened = {batch.id: batch for each in list(self._open.values()) for batch in each.batches}
-            self._open[snapshot_id] = Snapshot(snapshot_id, manifest, self.store, self.cache, opened)
-        return self._open[snapshot_id]
+        """The snapshot of this id under the statements in force now; opened once, then shared."""
+        statements = self.statements.in_force()
+        with self._opening:
+            known = self._open.get(snapshot_id)
+            if known is None or known.statements is not statements:
+                manifest = self.manifest(snapshot_id) if known is None else known.manifest
+                opened = {batch.id: batch for each in list(self._open.values()) for batch in each.batches}
+                self._open.pop(snapshot_id, None)
+                while len(self._open) >= OPEN_SNAPSHOTS:
+                    self._open.pop(next(iter(self._open)))
+                known = Snapshot(snapshot_id, manifest, self.store, self.cache, opened, statements)
+                self._open[snapshot_id] = known
+            return known
 
     def head(self) -> Snapshot:
-        """The newest snapshot; the empty one before the first commit."""
-        return self.at_head(self.log.head())
+        """The newest snapshot whose files are all here; the empty one before the first commit.
+
+        Readers go by it: while a plain file syncer copies a bundle, its newest commits may be here before their files,
+        and are passed over. Raises CorruptWorkspace when no commit is complete. Writers go by `log.head()`.
+        """
+        self.passed_over = None
+        try:
+            return self._complete(self.log.head().snapshot)
+        except (Incomplete, NotFound) as error:
+            for entry in self.log.standing():
+                with suppress(Incomplete):
+                    complete = self._complete(entry.snapshot)
+                    self.passed_over = error
+                    return complete
+            raise error
+
+    def _complete(self, snapshot_id: str | None) -> Snapshot:
+        """The snapshot, whose batches' files are all here. Raises Incomplete.
+
+        Only a directory of this machine is looked through, once per snapshot: elsewhere each file would take a request,
+        and is found to be missing when it is needed.
+        """
+        if snapshot_id is None:
+            return self.empty()
+        snapshot = self.snapshot(snapshot_id)
+        if snapshot not in self._seen_complete and self.store.local_path(MARKER) is not None:
+            for file in (file for batch in snapshot.batches for file in batch.entry.files):
+                if self.store.size(file.path) is None:
+                    raise Incomplete(
+                        f"{file.path} is missing, though snapshot {snapshot_id[:12]}… names it",
+                        next_step="run tychora verify, then restore the file or sync from another copy",
+                    )
+            self._seen_complete.add(snapshot)
+        return snapshot
 
     def at_head(self, head: Head) -> Snapshot:
         """The snapshot that a log entry names."""
@@ -159,8 +216,55 @@ class Workspace:
 
     def empty(self) -> Snapshot:
         """The state before the first commit."""
-        nothing = Manifest(format=FORMAT_VERSION, parents=(), time=utc_now(), content_root="0" * 64, batches=())
+        nothing = Manifest(format=self.format, parents=(), time=utc_now(), content_root="0" * 64, batches=())
         return Snapshot("", nothing, self.store, self.cache)
+
+    @property
+    def format(self) -> int:
+        """The format version that everything written here keeps to."""
+        return self.marker.format
+
+    def ancestors(self, snapshot_id: str) -> dict[str, Manifest]:
+        """See `history.ancestors`."""
+        return ancestors(self.manifest, self.snapshot_ids(), snapshot_id)
+
+    def lineage(self) -> list[Revisited]:
+        """See `history.lineage`."""
+        return lineage(self.manifest, self.snapshot_ids(), self.log.history())
+
+    def snapshot_ids(self) -> set[str]:
+        """Every snapshot whose manifest is here: a short copy and a collection leave old ones out."""
+        found = (re.fullmatch(r"snapshots/([0-9a-f]{64})\.json", file.path) for file in self.store.list("snapshots/"))
+        return {match.group(1) for match in found if match}
+
+    def doomed(self, digest: str | None) -> frozenset[str]:
+        """The files that the collection with this list removes; none where there is no collection.
+
+        Raises CorruptWorkspace when the list is not the one that the log names.
+        """
+        if digest is None:
+            return frozenset()
+        path = collected_path(digest)
+        try:
+            data = self.store.read(path)
+        except NotFound as error:
+            raise CorruptWorkspace(
+                f"{path} is missing, though the log says that a collection removes what it lists",
+                next_step="sync the workspace into a new place",
+            ) from error
+        if content_sha256(data) != digest:
+            raise CorruptWorkspace(
+                f"{path} is damaged: its bytes do not match its name",
+                next_step="sync the workspace into a new place",
+            )
+        return frozenset(unseal(data, path)["paths"])
+
+    def put_doomed(self, paths: Iterable[str]) -> str:
+        """Store the list of files that a collection is about to remove, and return its digest."""
+        data = seal({"paths": sorted(paths)})
+        digest = content_sha256(data)
+        self.store.write(collected_path(digest), data)
+        return digest
 
     def put_manifest(self, manifest: Manifest) -> str:
         """Store a manifest and return its snapshot id. It becomes visible when a log entry names it."""
@@ -170,69 +274,9 @@ class Workspace:
         return snapshot_id
 
     def resolve(self, reference: str) -> Snapshot:
-        """`main`, `main~N`, a date or moment, a tag, or the prefix of a snapshot's hash (at least 6 digits).
-
-        A date means the last commit before its end in UTC. Raises NotFound saying what there is.
-        """
-        for read in (self._relative, self._tagged, self._dated, self._by_hash):
-            found = read(reference.strip())
-            if found is not None:
-                return self.snapshot(found) if found else self.empty()
-        raise NotFound(
-            f"no snapshot answers to {reference!r}",
-            next_step="tychora inspect WORKSPACE log lists what there is; known forms: main, main~2, 2026-05-01, "
-            "a tag, the first digits of a snapshot's hash",
-        )
-
-    def _relative(self, reference: str) -> str | None:
-        match = re.fullmatch(r"main(?:~(\d{1,9}))?", reference)
-        if not match:
-            return None
-        steps = int(match.group(1) or 0)
-        if steps == 0:
-            return self.log.head().snapshot or ""
-        history = self.log.history()
-        if steps >= len(history):
-            if steps == len(history):
-                return ""
-            raise NotFound(
-                f"{reference} goes back further than the history, which has {len(history)} commits here",
-                next_step="tychora inspect WORKSPACE log lists them",
-            )
-        return history[steps].snapshot
-
-    def _tagged(self, reference: str) -> str | None:
-        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", reference):
-            return None
-        try:
-            return str(unseal(self.store.read(f"tags/{reference}.json"), f"tags/{reference}.json").get("snapshot"))
-        except NotFound:
-            return None
-
-    def _dated(self, reference: str) -> str | None:
-        try:
-            moment = datetime.fromisoformat(reference)
-        except ValueError:
-            return None
-        if re.fullmatch(r"\d{4}-?\d{2}-?\d{2}", reference):
-            moment += timedelta(days=1)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        for entry in self.log.history():
-            if datetime.fromisoformat(entry.time) < moment:
-                return entry.snapshot
-        raise NotFound(
-            f"nothing was committed here before {moment.isoformat()}",
-            next_step="tychora inspect WORKSPACE log",
-        )
-
-    def _by_hash(self, reference: str) -> str | None:
-        prefix = reference.removeprefix("snapshot_").lower()
-        if not re.fullmatch(r"[0-9a-f]{6,64}", prefix):
-            return None
-        found = {Path(entry.path).stem for entry in self.store.list(f"snapshots/{prefix}")}
-        if len(found) > 1:
-            raise InvalidRequest(f"{reference} is the prefix of {len(found)} snapshots", next_step="give more digits")
-        return next(iter(found), None)
+        """The snapshot that a reference names, see `references.resolve`. Raises NotFound saying what there is."""
+        found = resolve(self, reference)
+        return self.snapshot(found) if found else self.empty()
 
     def commit(self, build: Callable[[Snapshot], Manifest | None], *, now: Callable[[], str] = utc_now) -> Snapshot:
         """Put a manifest on top of the newest snapshot.
@@ -241,12 +285,17 @@ class Workspace:
         for each rival that commits first. Returns the snapshot that is then the head.
         """
 
-        def attempt(head: Head) -> str | None:
+        def propose(head: Head) -> Proposal | None:
             manifest = build(self.at_head(head))
-            return None if manifest is None else self.put_manifest(manifest)
+            return None if manifest is None else Proposal(self.put_manifest(manifest))
 
-        head = self.log.commit(attempt, write_id=secrets.token_hex(16), now=now)
-        return self.at_head(head)
+        return self.commit_snapshot(propose, now=now)
+
+    def commit_snapshot(
+        self, build: Callable[[Head], Proposal | None], *, now: Callable[[], str] = utc_now
+    ) -> Snapshot:
+        """As `commit`, for who has the manifest stored already."""
+        return self.at_head(self.log.commit(build, write_id=secrets.token_hex(16), now=now))
 
     def scratch(self) -> Path:
         """A local folder for temporary files, on the bundle's own disk where it has one. Nothing in it is durable."""
@@ -255,9 +304,19 @@ class Workspace:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def put_files(self, directory: Path, names: Iterable[tuple[str, str]]) -> None:
-        """Upload `(name below directory, path in the bundle)` pairs; all are durable when this returns."""
-        self.store.write_many([(path, directory / name) for name, path in names])
+    def put_batch(self, directory: Path, entry: BatchEntry) -> None:
+        """Upload the files of a batch that was written below `directory`; all are durable when this returns."""
+        prefix = f"batches/{entry.id}/"
+        self.store.write_many([(file.path, directory / file.path.removeprefix(prefix)) for file in entry.files])
+        for file in entry.files:
+            local = self.store.local_path(file.path)
+            if local is not None:
+                self.cache.remember(local, file.sha256)
+
+
+def collected_path(digest: str) -> str:
+    """Where the list of what a collection removed lies."""
+    return f"log/collected/{digest}.json"
 
 
 def _spoken(store: Store) -> str:

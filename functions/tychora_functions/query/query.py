@@ -9,6 +9,7 @@ from typing import Any
 from tychora_format.analysis import ANALYSIS_VERSION
 from tychora_format.snapshot import Snapshot
 from tychora_format.workspace import Workspace
+from tychora_functions.delivery import delivered
 from tychora_functions.query.budget import Budget
 from tychora_functions.query.candidates import Candidate
 from tychora_functions.query.coverage import cover
@@ -30,7 +31,7 @@ from tychora_schemas.result import BudgetContract, QueryResult
 
 __all__ = ["query", "replay"]
 
-QUERY_VERSION = 1
+QUERY_VERSION = 2
 """Enters a run's configuration: whatever changes the answer to a request on a snapshot must change it."""
 
 CHECKS = ("every file read was checked against the hash in the snapshot's manifest",)
@@ -42,11 +43,27 @@ def query(workspace: Workspace, request: QueryRequest) -> QueryResult:
     Any text is a valid question. Raises NotFound for an `at` that names no snapshot, InvalidRequest for an unknown
     filter, CorruptWorkspace for damaged files, and in a strict request whatever made a channel fail.
     """
+    return delivered(workspace, lambda: _query(workspace, request))
+
+
+def _query(workspace: Workspace, request: QueryRequest) -> QueryResult:
     snapshot = workspace.resolve(request.at)
-    result = _answer(snapshot, workspace.statements.number(), request)
-    if not snapshot.id and next(iter(workspace.store.list("snapshots/")), None) is not None:
-        return result.model_copy(update={"warnings": (*result.warnings, NO_COMMIT)})
-    return result
+    result = _answer(snapshot, snapshot.statements.number, request)
+    if request.at != "main":
+        return result
+    if workspace.passed_over is not None and request.strict:
+        raise workspace.passed_over
+    note = _incomplete(workspace, snapshot)
+    return result.model_copy(update={"warnings": (*result.warnings, note)}) if note else result
+
+
+def _incomplete(workspace: Workspace, snapshot: Snapshot) -> str:
+    """What is to be said where the newest state is not the one that was asked."""
+    if not snapshot.id:
+        return NO_COMMIT if next(iter(workspace.store.list("snapshots/")), None) is not None else ""
+    if workspace.passed_over is None:
+        return ""
+    return f"{workspace.passed_over.message}: this is the state before that commit (tychora verify)"
 
 
 def replay(workspace: Workspace, run_id: str) -> QueryResult:
@@ -57,11 +74,16 @@ def replay(workspace: Workspace, run_id: str) -> QueryResult:
     (withdrawals, erasures) were made since.
     """
     run = Run.decode(run_id)
-    result = _answer(_held(workspace, run.snapshot_id), run.statements, run.request)
+    return delivered(workspace, lambda: _replay(workspace, run))
+
+
+def _replay(workspace: Workspace, run: Run) -> QueryResult:
+    snapshot = _held(workspace, run.snapshot_id)
+    result = _answer(snapshot, run.statements, run.request)
     notes = []
     if run.configuration != configuration():
         notes.append("this run was made by another version of the query: its ranking may differ")
-    if run.statements != workspace.statements.number():
+    if run.statements != snapshot.statements.number:
         notes.append("statements were made since this run: what they withdraw is no longer in the result")
     return result.model_copy(update={"warnings": (*result.warnings, *notes)}) if notes else result
 

@@ -1,0 +1,45 @@
+"""What a writer has staged and not committed yet, and whether a collection has taken it away meanwhile.
+
+A file that no snapshot reaches is nobody's: a collection may remove it. So a writer looks again before it commits on
+top of a head that knows of a collection which the writer's beginning did not. SPEC.md section 7 has the argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tychora_format.log import Head
+from tychora_schemas.errors import Conflict
+
+if TYPE_CHECKING:
+    from tychora_format.workspace import Workspace
+
+__all__ = ["Collected", "Staged"]
+
+
+class Collected(Conflict):
+    """A collection has removed what was staged for a commit: stage it again on top of the new head."""
+
+
+class Staged:
+    """Made before the first file is staged."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.boundary = workspace.log.head().boundary
+
+    def require(self, head: Head, files: Mapping[str, int]) -> None:
+        """Make sure that a commit on top of `head` may count on `files` (path → size). Raises Collected."""
+        doomed = self.workspace.doomed(head.collecting)
+        gone = sorted(doomed.intersection(files))
+        if not gone and head.boundary != self.boundary:
+            gone = [path for path, size in files.items() if self.workspace.store.size(path) != size]
+        if gone:
+            raise Collected(
+                f"a collection removes or has removed {gone[0]}"
+                + (f" and {len(gone) - 1} more files" if len(gone) > 1 else "")
+                + ", which this commit counts on",
+                next_step="run the same command again; if that repeats itself, a collection was interrupted: finish it "
+                "with tychora manage WORKSPACE collect",
+            )
