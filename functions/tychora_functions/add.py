@@ -10,6 +10,7 @@ from pathlib import Path
 from tychora_format.snapshot import Snapshot
 from tychora_format.staging import Collected
 from tychora_format.workspace import Workspace
+from tychora_functions.advice import advice
 from tychora_functions.interrupt import Interrupt
 from tychora_functions.job import Job, Watcher
 from tychora_functions.parse.detect import Format, detect
@@ -57,6 +58,7 @@ def add(
             # What was committed before is found unchanged now; the rest is captured and read again.
             if attempt == ATTEMPTS - 1:
                 raise
+    report.notes = advice(workspace.head())
     report.seconds = round(time.monotonic() - started, 3)
     return report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -79,7 +80,7 @@ def _unit(snapshot: Snapshot, wanted: str, digits: str, at: str) -> UnitEvidence
                 id=first.source_id,
                 collection=first.collection,
                 path=first.path,
-                title=extraction.title or first.path,
+                title=extraction.title or PurePosixPath(first.path).stem,
                 kind=extraction.kind,
             ),
             revision_id=first.revision_id or "",
@@ -123,7 +124,7 @@ def _source(workspace: Workspace, snapshot: Snapshot, column: str, wanted: str, 
         id=row.source_id,
         snapshot_id=snapshot.id,
         source=source_entry(row),
-        title=extraction.title if extraction else None,
+        title=(extraction.title or PurePosixPath(row.path).stem) if extraction else None,
         kind=extraction.kind if extraction else None,
         chunks=extraction.rows if extraction else 0,
         warnings=extraction.warnings if extraction else [],

@@ -11,6 +11,7 @@ from tychora_format.manifest import Manifest
 from tychora_format.snapshot import Snapshot
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
+from tychora_functions.advice import advice
 from tychora_schemas.receipts import (
     ConfigurationEntry,
     HistoryEntry,
@@ -36,8 +37,8 @@ def overview(workspace: Workspace) -> WorkspaceOverview:
     states = Counter(row.state for row in live)
     collections = Counter(row.collection for row in live)
     families: Counter[str] = Counter()
-    for batch in snapshot.manifest.batches:
-        families.update(batch.families)
+    for batch in snapshot.batches:
+        families.update(batch.entry.families)
     sizes: Counter[str] = Counter()
     for entry in workspace.store.list(""):
         sizes[entry.path.partition("/")[0]] += entry.size
@@ -55,6 +56,7 @@ def overview(workspace: Workspace) -> WorkspaceOverview:
         batches=len(snapshot.batches),
         families=dict(sorted(families.items())),
         bytes=dict(sorted(sizes.items())),
+        notes=advice(snapshot),
     )
 
 

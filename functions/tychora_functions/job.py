@@ -309,7 +309,7 @@ class Job:
 
     def _embedding(self, family: str) -> Embedding:
         """The vectors of everything parsed; what the bundle has embedded before is taken from there."""
-        inputs = [text for each in self.parsed for text in each.extraction.embedding_inputs()]
+        inputs = [text for each in self.parsed for text in each.extraction.embedding_inputs(_stem(each))]
         wanted = {input_sha256(text) for text in inputs}
         known: dict[bytes, npt.NDArray[np.float16]] = {}
         for batch in self.workspace.head().batches if inputs else ():
@@ -319,6 +319,10 @@ class Job:
     def _tell(self, stage: Stage, path: str | None = None, size: int = 0) -> None:
         self.report.bytes_read += size
         self.watch(Progress(stage, self.done, self.total, self.report.bytes_read, path))
+
+
+def _stem(parsed: Parsed) -> str:
+    return PurePosixPath(parsed.source.path).stem
 
 
 def _extractions(head: Snapshot) -> dict[Content, tuple[str, str, list[str]]]:

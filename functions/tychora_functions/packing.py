@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 
 from tychora_format import pack as format_pack
+from tychora_format.erasure import erase_from_batches
 from tychora_format.workspace import Workspace
+from tychora_schemas.errors import AccessDenied, InvalidRequest
 from tychora_schemas.receipts import NamedPath
 from tychora_schemas.transport import PackReport, UnpackReport
 
@@ -24,6 +26,7 @@ def pack(
 ) -> PackReport:
     """Write the snapshot `at` with its history to one file `NAME.tychora`; see `tychora_format.pack.pack`."""
     started = time.monotonic()
+    left = _erased(workspace)
     packed = format_pack.pack(workspace, target, at=at, history=history, originals=originals, replace=replace)
     return PackReport(
         path=str(packed.path),
@@ -33,9 +36,21 @@ def pack(
         bytes=packed.bytes,
         snapshots=packed.snapshots,
         originals=originals,
-        notes=[NamedPath(path=path, note=note) for path, note in packed.notes],
+        notes=[*left, *(NamedPath(path=path, note=note) for path, note in packed.notes)],
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def _erased(workspace: Workspace) -> list[NamedPath]:
+    """Take what is erased out of the batches first, which else waits for a collection; a note where that cannot be."""
+    if not workspace.statements.in_force().erasures:
+        return []
+    try:
+        erase_from_batches(workspace)
+    except (AccessDenied, InvalidRequest) as error:
+        note = f"what was erased is hidden, but its bytes are still in the batches: {error.message}"
+        return [NamedPath(path="batches/", note=note)]
+    return []
 
 
 def unpack(source: str | Path, directory: str | Path) -> UnpackReport:

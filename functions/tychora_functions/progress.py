@@ -7,7 +7,7 @@ from typing import Literal
 
 __all__ = ["Progress", "Stage"]
 
-Stage = Literal["looking", "reading", "indexing", "committing"]
+Stage = Literal["looking", "reading", "indexing", "moving", "committing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +20,5 @@ class Progress:
     bytes_done: int = 0
     current: str | None = None
     """The path being worked on."""
+    bytes_total: int = 0
+    """How many bytes there will be; 0 while nobody knows."""

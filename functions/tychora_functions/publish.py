@@ -115,23 +115,28 @@ def _continue(
     if _is_made(head, change):
         return None
     _require_extractions(head, change)
-    past = _past(head, change, conflicts)
+    past = set(_past(head, change, conflicts))
     if entry is None and not past:
         return None
     dead = {batch_id: from_ranges(ranges) for batch_id, ranges in head.manifest.dead.items()}
     for batch_id, number in past:
         dead.setdefault(batch_id, set()).add(number)
-    entries = [*head.manifest.batches, *([entry] if entry else [])]
-    tags = [each.tag for each in entries if each.rows]
+    entries = {each.id: each for each in head.manifest.batches}
+    if entry:
+        # A state that was published before, without text of its own, makes the same batch: its rows come alive again.
+        dead.pop(entry.id, None)
+        past |= {(entry.id, number) for number in range(entry.sources)}
+        entries.setdefault(entry.id, entry)
+    tags = [each.tag for each in entries.values() if each.rows]
     if len(set(tags)) != len(tags):
         raise Conflict("a rival's batch has the same tag by chance", next_step="run the same command again")
-    live = _live_after(head, set(past), change.sources)
+    live = _live_after(head, past, change.sources)
     return Manifest(
         format=max(workspace.format, head.manifest.format),
         parents=(head.id,) if head.id else (),
         time=utc_now(),
         content_root=content_root(live),
-        batches=tuple(sorted(entries, key=lambda each: each.id)),
+        batches=tuple(entries[batch_id] for batch_id in sorted(entries)),
         dead={batch_id: as_ranges(rows) for batch_id, rows in sorted(dead.items()) if rows},
     )
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tychora_format.manifest import Manifest, as_ranges
+from tychora_format.log import Head, Proposal
+from tychora_format.manifest import as_ranges
+from tychora_format.objects import object_path
 from tychora_format.snapshot import Snapshot, content_root
+from tychora_format.staging import Staged
 from tychora_format.workspace import Workspace, utc_now
 from tychora_schemas.errors import NotFound
 from tychora_schemas.maintenance import RollbackReport
@@ -24,15 +27,19 @@ def rollback(workspace: Workspace, reference: str) -> RollbackReport:
         raise NotFound(
             f"{reference} is the state before the first commit", next_step="remove the sources, or start anew"
         )
+    staged = Staged(workspace)
     before = workspace.head()
     kept = _not_erased(target)
     root = content_root(kept)
     dead = _dead(target, kept)
+    files = _files(target, kept)
 
-    def build(head: Snapshot) -> Manifest | None:
+    def propose(newest: Head) -> Proposal | None:
+        head = workspace.at_head(newest)
         if head.manifest.content_root == root:
             return None
-        return target.manifest.model_copy(
+        staged.require(newest, files)
+        made = target.manifest.model_copy(
             update={
                 "format": max(workspace.format, target.manifest.format),
                 "parents": (head.id,),
@@ -41,8 +48,9 @@ def rollback(workspace: Workspace, reference: str) -> RollbackReport:
                 "dead": dead,
             }
         )
+        return Proposal(workspace.put_manifest(made))
 
-    after = workspace.commit(build)
+    after = workspace.commit_snapshot(propose)
     return RollbackReport(snapshot_id=after.id, before=before.id, restored=target.id, sources=kept.num_rows)
 
 
@@ -59,6 +67,13 @@ def _not_erased(target: Snapshot) -> pa.Table:
         )
     ]
     return target.recorded.filter(pa.array(admitted, pa.bool_()))
+
+
+def _files(target: Snapshot, kept: pa.Table) -> dict[str, int]:
+    """What the new snapshot counts on, with sizes: a collection may be dropping the old one meanwhile."""
+    files = {file.path: file.size for batch in target.batches for file in batch.entry.files}
+    originals = zip(kept.column("content_sha256").to_pylist(), kept.column("size").to_pylist(), strict=True)
+    return files | {object_path(content): size for content, size in originals if content}
 
 
 def _dead(target: Snapshot, kept: pa.Table) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tychora_format.manifest import snapshot_path
 from tychora_format.workspace import Workspace
 from tychora_schemas.errors import NotFound
 from tychora_schemas.maintenance import TagReport
@@ -19,6 +20,11 @@ def tag(workspace: Workspace, name: str, reference: str = "main") -> TagReport:
         raise NotFound("nothing was committed here yet", next_step="tychora add WORKSPACE PATH, then tag it")
     before = workspace.tags.get(name)
     workspace.tags.put(name, snapshot.id)
+    # A collection looks at the tags when it has said what it removes: so one of both sees the other.
+    path = snapshot_path(snapshot.id)
+    if workspace.store.size(path) is None or path in workspace.doomed(workspace.log.head().collecting):
+        workspace.tags.remove(name)
+        raise NotFound(f"snapshot {snapshot.id[:12]}… is being removed by a collection", next_step="tag another one")
     return TagReport(name=name, snapshot_id=snapshot.id, before=before)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from tychora_format.batch import Batch
 from tychora_format.history import ancestors
@@ -18,12 +19,14 @@ from tychora_format.invariants import (
     check_store,
     unnamed_snapshots,
 )
+from tychora_format.left_out import LEFT_OUT, originals_left_out
 from tychora_format.manifest import BatchEntry, FileEntry, snapshot_path
 from tychora_format.tables import ExtractionRow
 from tychora_format.workspace import Workspace
+from tychora_functions.advice import advice
 from tychora_functions.progress import Progress
 from tychora_functions.reading import read_place, says
-from tychora_schemas.errors import InvalidRequest, NotFound, TychoraError
+from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound, TychoraError
 from tychora_schemas.locator import Locator
 from tychora_schemas.receipts import NamedPath, VerifyReport
 
@@ -49,6 +52,11 @@ def verify(
     notes: list[Problem] = []
     for each, lost in unnamed_snapshots(workspace):
         (problems if lost else notes).append(each)
+    left_out = False
+    with suppress(CorruptWorkspace):  # then it is among the problems already
+        left_out = originals_left_out(workspace.store)
+    if left_out:
+        notes.append(Problem(LEFT_OUT, "made without originals: where one is missing, no quote was compared with it"))
     statements = workspace.statements.in_force()
     batches: dict[str, BatchEntry] = {}
     reached = _reached(workspace, problems)
@@ -62,7 +70,9 @@ def verify(
         except TychoraError as error:
             problems.append(Problem(snapshot_path(snapshot_id), error.message))
             continue
-        problems += _guarded(snapshot_id, check_snapshot(snapshot, workspace.store))
+        problems += _guarded(snapshot_id, check_snapshot(snapshot, workspace.store, left_out=left_out))
+    with suppress(TychoraError):  # then it is among the problems already
+        notes += [Problem(each.path, each.note) for each in advice(workspace.head())]
     files: list[FileEntry] = []
     units = 0
     for done, listed in enumerate(batches.values()):
@@ -91,12 +101,13 @@ def verify(
 def _reached(workspace: Workspace, problems: list[Problem]) -> list[str]:
     """The snapshots that the log leads to, newest first, with their ancestors that are here.
 
-    One that is named by an entry and missing is a problem, unless a collection may have removed it: then the boundary
-    that it drew is beyond the entry.
+    One that is named by an entry and missing is a problem, unless a collection has removed it.
     """
     present = workspace.snapshot_ids()
     reached: dict[str, None] = {}
-    boundary = 0
+    collected: frozenset[str] = frozenset()
+    with suppress(TychoraError):
+        collected = workspace.collected()
     for number in reversed(workspace.log.sequence.numbers()):
         try:
             entry = workspace.log.entry(number)
@@ -106,9 +117,8 @@ def _reached(workspace: Workspace, problems: list[Problem]) -> list[str]:
             continue
         if void:
             continue
-        boundary = max(boundary, entry.boundary)
         if entry.snapshot not in present:
-            if number >= boundary:
+            if snapshot_path(entry.snapshot) not in collected:
                 problems.append(
                     Problem(snapshot_path(entry.snapshot), f"it is missing, though log entry {number} names it")
                 )
@@ -118,6 +128,9 @@ def _reached(workspace: Workspace, problems: list[Problem]) -> list[str]:
         except TychoraError as error:
             reached.setdefault(entry.snapshot)
             problems.append(Problem(snapshot_path(entry.snapshot), error.message))
+    with suppress(TychoraError):  # a damaged tag is found by its own check
+        for tagged in workspace.tags.all().values():
+            reached |= dict.fromkeys(ancestors(workspace.manifest, present, tagged, reached))
     return list(reached)
 
 

@@ -70,6 +70,7 @@ class AddReport(_Receipt):
     conflicts: list[NamedPath] = Field(
         default_factory=list, description="sources that another writer changed meanwhile"
     )
+    notes: list[NamedPath] = Field(default_factory=list, description="what to do about the workspace as it is now")
     interrupted: bool = False
     chunks: int = Field(0, description="chunks indexed by this run")
     bytes_read: int = 0
@@ -166,6 +167,7 @@ class WorkspaceOverview(_Receipt):
     batches: int
     families: dict[str, int]
     bytes: dict[str, int] = Field(description="size by top-level folder")
+    notes: list[NamedPath] = Field(default_factory=list, description="what to do about it")
 
 
 class ConfigurationEntry(_Receipt):

@@ -37,7 +37,7 @@ class SyncReport(_Receipt):
     snapshot_id: str = Field("", description="the destination's newest snapshot afterwards")
     files: int = Field(0, description="files that were, or are to be, moved")
     bytes: int = Field(0, description="their bytes")
-    moved_bytes: int = Field(0, description="bytes read from the source, repetitions included")
+    moved_bytes: int = Field(0, description="bytes of batches, originals and manifests that this run read")
     snapshots: int = Field(0, description="snapshots that were new to the destination")
     statements: int = Field(0, description="statements that were new to the destination")
     tags: list[str] = Field(default_factory=list, description="tags that were made or moved")

@@ -338,3 +338,15 @@ def test_a_new_file_where_a_moved_one_was_is_another_source(tmp_path: Path) -> N
     assert sorted(row.path for row in live) == ["a.txt", "b.txt"]
     assert len({row.source_id for row in live}) == 2
     assert [each.path for each in add(workspace, [folder], settings=settings()).unchanged] == ["a.txt", "b.txt"]
+
+
+def test_a_source_may_change_back_and_forth(tmp_path: Path) -> None:
+    """The state that comes again for the third time makes the same batch as the second time: the source stays live."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    workspace = Workspace.create(tmp_path / "bundle")
+    for text in ("The pump has number 4.\n", "The pump has number 5.\n") * 3:
+        (folder / "a.txt").write_text(text, "utf-8")
+        add(workspace, [folder], settings=settings())
+        assert [segment[1] for segment in ask(workspace, "Which number has the pump?")] == [text.strip()]
+        assert verify(workspace).ok

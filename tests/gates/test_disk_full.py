@@ -16,7 +16,9 @@ from tychora_format.cache import Cache
 from tychora_format.store import LocalStore, MemoryStore
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
+from tychora_functions.packing import pack, unpack
 from tychora_functions.query.query import query
+from tychora_functions.sync import sync
 from tychora_functions.verify import verify
 from tychora_schemas.errors import BudgetExceeded, TychoraError
 from tychora_schemas.requests import QueryRequest
@@ -129,6 +131,33 @@ def test_k5_the_caches_disk_is_full_for_a_local_bundle(small_disk: Path, tmp_pat
         assert isinstance(error, BudgetExceeded), repr(error)
     ballast.unlink()
     assert query(Workspace.open(tmp_path / "bundle", cache=Cache(small_disk / "cache")), QUESTION).segments == expected
+
+
+@pytest.mark.parametrize("room", [0, 8, 40, 120, 200])
+def test_k5_the_packed_files_disk_is_full(small_disk: Path, tmp_path: Path, room: int) -> None:
+    """K5: the disk is full while a workspace is packed, unpacked, or brought there by a sync: a BudgetExceeded, nothing
+    of it stays but what a sync can go on with, and what was there before is as it was."""
+    corpus = write_corpus(tmp_path / "corpus", files=25)
+    workspace = Workspace.create(tmp_path / "bundle")
+    add(workspace, [corpus], settings=settings(parse_workers=1))
+    before = {path: path.read_bytes() for path in [small_disk / "older.tychora"] if pack(workspace, path, history=0)}
+    elsewhere = tmp_path / "all.tychora"
+    pack(workspace, elsewhere)
+    ballast = leave(small_disk, room << 10)
+    for work in (
+        lambda: pack(workspace, small_disk / "new.tychora"),
+        lambda: pack(workspace, small_disk / "older.tychora"),
+        lambda: unpack(elsewhere, small_disk / "unpacked"),
+        lambda: sync(str(tmp_path / "bundle"), str(small_disk / "copy")),
+    ):
+        with pytest.raises(BudgetExceeded):
+            work()
+    left = {path.name for path in small_disk.iterdir()} - {"copy"}
+    assert left <= {"ballast", "older.tychora", "older.tychora.lock", "new.tychora.lock"}
+    assert {path: path.read_bytes() for path in before} == before
+    ballast.unlink()
+    sync(str(tmp_path / "bundle"), str(small_disk / "copy"))
+    assert verify(Workspace.open(small_disk / "copy")).ok
 
 
 def test_k5_the_state_folders_disk_is_full(small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

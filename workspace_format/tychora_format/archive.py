@@ -51,7 +51,7 @@ ALIGNMENT = 4096
 LOCATION_ONLY = frozenset({"staging", "leases", "jobs", "keys"})
 """Top-level folders that belong to a location and are never packed. Of `log/` only commits and collections are."""
 
-TOP_LEVEL = frozenset({"tychora.json", "objects", "batches", "snapshots", "tags", "statements", "log"})
+TOP_LEVEL = frozenset({"tychora.json", "left-out.json", "objects", "batches", "snapshots", "tags", "statements", "log"})
 LOG_FILE = re.compile(r"log/(main/[0-9]{20}|collected/[A-Za-z0-9_\-]+)\.json\Z")
 
 LOCAL = struct.Struct("<4sHHHHHIIIHH")

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tychora_format.batch_writer import CHUNKS_FILE, LEXICAL_FOLDER, Embedding, Parsed, write_batch
 from tychora_format.cache import Cache
-from tychora_format.extraction import Extraction
+from tychora_format.extraction import STAGED, Extraction, ExtractionHeader
 from tychora_format.lexical import LexicalPart
 from tychora_format.manifest import BatchEntry, FileEntry
 from tychora_format.store import Store
@@ -135,6 +135,18 @@ class Batch:
         Raises CorruptWorkspace when its Merkle root does not follow from what is stored.
         """
         row = ExtractionRow(**self.extractions.slice(ordinal, 1).to_pylist()[0])
+        if not row.rows:  # what was erased left its root, from which nothing follows
+            header = ExtractionHeader(
+                content_sha256=row.content_sha256,
+                fingerprint=row.fingerprint,
+                parser=row.parser,
+                kind=row.kind,
+                language=row.language,
+                title=row.title,
+                merkle_root=row.merkle_root,
+                warnings=row.warnings,
+            )
+            return Extraction(header, STAGED.empty_table())
         chunks = [
             {
                 "text": chunk.text,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 import numpy as np
@@ -217,7 +217,8 @@ def _extraction_row(extraction: Extraction, first_row: int, units: int) -> dict[
 
 
 def _document(chunk: Mapping[str, Any], each: Parsed) -> LexicalDocument:
-    title = each.extraction.header.title
+    # A name is no part of an extraction: other sources may share it, and outlive the one that it was read from.
+    title = each.extraction.header.title or PurePosixPath(each.source.path).stem
     # A section's number names all of its text: it counts in the rows after the first, too.
     forms = identifiers(chunk["text"]) + identifiers("\n".join(chunk["heading_path"]))
     headings = dict.fromkeys([title, *chunk["heading_path"]] if title else chunk["heading_path"])

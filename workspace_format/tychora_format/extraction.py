@@ -103,11 +103,14 @@ class Extraction:
             raise ValueError("not a staged extraction")
         return cls(ExtractionHeader(**json.loads(metadata)), table)
 
-    def embedding_inputs(self) -> list[str]:
-        """The text that stands for each chunk in a vector space: its context capsule, then its words."""
+    def embedding_inputs(self, name: str = "") -> list[str]:
+        """The text that stands for each chunk in a vector space: its context capsule, then its words.
+
+        `name` stands for the title where the content has none.
+        """
         capsules = self.chunks.column("heading_path").to_pylist()
         texts = self.chunks.column("text").to_pylist()
-        title = self.header.title or ""
+        title = self.header.title or name
         return [capsule(title, headings) + text for headings, text in zip(capsules, texts, strict=True)]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tychora_format.log import LogEntry
-from tychora_format.manifest import Manifest
+from tychora_format.manifest import Incomplete, Manifest
+from tychora_schemas.errors import NotFound
 
 __all__ = ["Revisited", "ancestors", "lineage"]
 
@@ -34,8 +36,9 @@ def ancestors(
     while waiting:
         each = waiting.popleft()
         if each not in found and each not in known and each in present:
-            found[each] = read(each)
-            waiting.extend(found[each].parents)
+            with suppress(Incomplete, NotFound):  # a collection may have removed it after the listing
+                found[each] = read(each)
+                waiting.extend(found[each].parents)
     return found
 
 
@@ -53,7 +56,7 @@ def lineage(read: Callable[[str], Manifest], present: Collection[str], log: Sequ
         brought = ancestors(read, present, entry.snapshot, known)
         older = sorted((manifest.when, each) for each, manifest in brought.items() if each != entry.snapshot)
         states += [Revisited(brought[each].time, each, None) for _, each in older]
-        if entry.snapshot in present:
+        if entry.snapshot in brought or entry.snapshot in known:
             states.append(Revisited(entry.time, entry.snapshot, entry.number))
         known |= brought.keys()
     return states[::-1]

@@ -14,8 +14,10 @@ from pathlib import Path
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
 from tychora_format.extraction import unit_id
+from tychora_format.left_out import LEFT_OUT, originals_left_out
 from tychora_format.manifest import BatchEntry, FileEntry, Manifest, snapshot_path
 from tychora_format.objects import object_path
+from tychora_format.sealed import unseal
 from tychora_format.snapshot import Snapshot, content_root
 from tychora_format.statements import InForce
 from tychora_format.store import Store, proves_put_if_absent
@@ -57,10 +59,14 @@ def check_store(store: Store) -> Iterator[Problem]:
 
 def check_log(workspace: Workspace) -> Iterator[Problem]:
     """2. The marker, the log, the tags and the statements are whole; the log has no gap and no broken link."""
-    try:
-        Workspace.open(workspace.store, cache=workspace.cache)
-    except TychoraError as error:
-        yield Problem(MARKER, error.message)
+    for path, read in (
+        (MARKER, lambda: Workspace.open(workspace.store, cache=workspace.cache)),
+        (LEFT_OUT, lambda: originals_left_out(workspace.store)),
+    ):
+        try:
+            read()
+        except TychoraError as error:
+            yield Problem(path, error.message)
     previous = None
     for expected, number in enumerate(workspace.log.sequence.numbers(), start=1):
         path = workspace.log.sequence.path(number)
@@ -94,7 +100,8 @@ def unnamed_snapshots(workspace: Workspace) -> Iterator[tuple[Problem, bool]]:
     """Snapshots that no commit leads to, each with whether that proves a loss.
 
     A writer that was killed, or beaten by a rival, leaves such a snapshot behind, always without descendants. One that
-    another continues was committed: then the log has lost its entry.
+    another continues was committed: then the log has lost its entry, unless a sync has left word that it was bringing
+    both.
     """
     present = {Path(file.path).stem for file in workspace.store.list("snapshots/")}
     named: set[str] = set()
@@ -102,6 +109,8 @@ def unnamed_snapshots(workspace: Workspace) -> Iterator[tuple[Problem, bool]]:
     for number in workspace.log.sequence.numbers():
         with suppress(TychoraError):
             named.add(workspace.log.entry(number).snapshot)
+    with suppress(TychoraError):
+        named |= set(workspace.tags.all().values())
     for snapshot_id in present:
         with suppress(TychoraError):
             parents[snapshot_id] = workspace.manifest(snapshot_id).parents
@@ -112,10 +121,23 @@ def unnamed_snapshots(workspace: Workspace) -> Iterator[tuple[Problem, bool]]:
                 named.add(parent)
                 waiting.append(parent)
     continued = {parent for each in parents.values() for parent in each}
+    coming = _coming(workspace.store)
     for snapshot_id in sorted(present - named):
-        lost = snapshot_id in continued
+        lost = snapshot_id in continued and snapshot_id not in coming
+        if snapshot_id in coming:
+            yield Problem(snapshot_path(snapshot_id), "a sync that was interrupted brought it: sync again"), False
+            continue
         what = "a later snapshot continues it" if lost else "a writer was interrupted, or the log was cut"
         yield Problem(snapshot_path(snapshot_id), f"no commit leads to it: {what}"), lost
+
+
+def _coming(store: Store) -> set[str]:
+    """The snapshots that syncs were bringing here when they were interrupted, if they were."""
+    found: set[str] = set()
+    for file in store.list("jobs/sync/"):
+        with suppress(TychoraError):
+            found |= {str(each) for each in unseal(store.read(file.path), file.path).get("snapshots", ())}
+    return found
 
 
 def check_files(store: Store, entries: list[FileEntry], sample: float, seed: int = 0) -> Iterator[Problem]:
@@ -199,8 +221,11 @@ def _check_units(batch: Batch, erased: frozenset[str]) -> Iterator[Problem]:
             yield Problem(extraction.extraction_id, "its Merkle root or its number of units is wrong")
 
 
-def check_snapshot(snapshot: Snapshot, store: Store) -> Iterator[Problem]:
-    """6. Every live source is live once, its extraction is in a batch, its original is retained, the root is right."""
+def check_snapshot(snapshot: Snapshot, store: Store, *, left_out: bool = False) -> Iterator[Problem]:
+    """6. Every live source is live once, its extraction is in a batch, its original is retained, the root is right.
+
+    In a copy that was made with originals `left_out` one may be missing, but not cut.
+    """
     manifest: Manifest = snapshot.manifest
     where = snapshot_path(snapshot.id)
     if manifest.batches and content_root(snapshot.recorded) != manifest.content_root:
@@ -221,5 +246,7 @@ def check_snapshot(snapshot: Snapshot, store: Store) -> Iterator[Problem]:
         seen.add(row.source_id)
         if row.state == "indexed" and row.extraction_id not in known:
             yield Problem(row.source_id, f"{row.path}: its extraction is in no batch")
-        if row.content_sha256 and store.size(object_path(row.content_sha256)) != row.size:
-            yield Problem(object_path(row.content_sha256), f"the original of {row.path} is missing or cut")
+        if row.content_sha256:
+            size = store.size(object_path(row.content_sha256))
+            if size != row.size and not (size is None and left_out):
+                yield Problem(object_path(row.content_sha256), f"the original of {row.path} is missing or cut")

@@ -81,6 +81,7 @@ class Log:
     def __init__(self, store: Store, branch: str = "main") -> None:
         self.sequence = Sequence(store, f"log/{branch}")
         self._head: Head | None = None
+        self._void: dict[tuple[int, int], bool] = {}
 
     def entry(self, number: int) -> LogEntry:
         """Entry `number`. Raises NotFound, or CorruptWorkspace when its bytes are no entry of that number."""
@@ -100,15 +101,18 @@ class Log:
 
     def is_void(self, entry: LogEntry) -> bool:
         """True when a collection advanced the boundary past `entry.base` before the entry was made."""
-        return any(
-            between.boundary > entry.base
-            for number in range(entry.base + 1, entry.number)
-            if not self.is_void(between := self.entry(number))
-        )
+        key = entry.number, entry.base
+        if key not in self._void:
+            self._void[key] = any(
+                between.boundary > entry.base
+                for number in range(entry.base + 1, entry.number)
+                if not self.is_void(between := self.entry(number))
+            )
+        return self._void[key]
 
     def head(self) -> Head:
         """The newest valid entry. Entries are written once: it is read again only when there is a newer number."""
-        newest = self.sequence.newest()
+        newest = self.sequence.newest(self._head.newest if self._head else 0)
         if self._head is not None and self._head.newest == newest:
             return self._head
         self._head = self._read_head(newest)
@@ -166,7 +170,7 @@ class Log:
         """
         for attempt in range(ATTEMPTS):
             began = time.monotonic()
-            head = self.head()
+            head = self._head = self._read_head(self.sequence.newest())
             proposal = build(head)
             if proposal is None:
                 return head

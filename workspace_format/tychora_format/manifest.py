@@ -16,6 +16,7 @@ __all__ = [
     "FORMAT_VERSION",
     "BatchEntry",
     "FileEntry",
+    "Incomplete",
     "Manifest",
     "Moment",
     "Ranges",
@@ -55,6 +56,10 @@ def _moment(text: str) -> str:
 
 Moment = Annotated[str, AfterValidator(_moment)]
 """A moment as ISO 8601 writes it."""
+
+
+class Incomplete(CorruptWorkspace):
+    """A file of a snapshot is not here: it is lost, or a plain file syncer has not brought it yet."""
 
 
 class _Strict(BaseModel):

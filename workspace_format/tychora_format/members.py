@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tychora_format.archive import Member
+from tychora_format.left_out import LEFT_OUT
 from tychora_format.manifest import BatchEntry, Manifest, snapshot_path
 from tychora_format.objects import object_path
 from tychora_format.sealed import unseal
@@ -35,7 +36,7 @@ def members_of(workspace: Workspace) -> Iterator[Member]:
             yield Member(file.path, file.size, store, file.sha256)
         elif entry.path in (object_path(name), snapshot_path(name)):
             yield Member(entry.path, entry.size, store, name)
-        elif top in (MARKER, "tags", "statements", "log"):
+        elif top in (MARKER, LEFT_OUT, "tags", "statements", "log"):
             data = store.read(entry.path)
             unseal(data, entry.path)
             yield of_bytes(entry.path, data)

@@ -20,6 +20,7 @@ from tychora_format.archive import Member, verified, write_archive
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
 from tychora_format.exclusive import exclusive, writing
+from tychora_format.left_out import LEFT_OUT, encode_left_out, originals_left_out
 from tychora_format.log import LogEntry
 from tychora_format.manifest import BatchEntry, Manifest, snapshot_path
 from tychora_format.members import members_of, of_bytes, resolved_batches
@@ -78,7 +79,7 @@ def pack(
     """Write the snapshot `at` to the packed file `target`; the same snapshot gives the same bytes on any machine.
 
     It holds the snapshot's ancestors too, with `history` only those at most so many steps back. Without `originals` the
-    captured bytes stay behind: answers stay the same, but citations cannot be checked against them. Everything is
+    captured bytes stay behind, and the file says so: answers stay the same, but citations cannot be checked. All is
     checked while it is packed; on an error or a kill the target stays as it was. Raises CorruptWorkspace naming a
     damaged file, Busy while another process writes the target, and Conflict when the target exists and is no packed
     file of the same workspace, unless `replace` says to write over whatever it is.
@@ -96,8 +97,11 @@ def pack(
         }
         notes = _incomplete(workspace, snapshot_id) if at == "main" else []
         members = [*_named(workspace, manifests), *_batch_files(workspace, batches)]
+        left_out = originals_left_out(workspace.store)
         if originals:
-            members += _originals(workspace, batches, statements, notes)
+            members += _originals(workspace, batches, statements, [] if left_out else notes)
+        if left_out or not originals:
+            members.append(of_bytes(LEFT_OUT, encode_left_out()))
         written = write_archive(place, members)
     return Packed(place, snapshot_id, written.sha256, written.files, written.size, len(manifests), notes)
 

@@ -34,9 +34,17 @@ class Sequence:
         found = (pattern.match(entry.path) for entry in self.store.list(self.folder + "/"))
         return sorted(int(match.group(1)) for match in found if match)
 
-    def newest(self) -> int:
-        """The highest number present; 0 when there is none."""
-        return max(self.numbers(), default=0)
+    def newest(self, known: int = 0) -> int:
+        """The highest number present; 0 when there is none.
+
+        A reader that has met `known` asks for the numbers that follow it one by one, mostly for one that is not there
+        yet: numbers have no gaps and are never taken back, and a long sequence takes long to list.
+        """
+        if not known:
+            return max(self.numbers(), default=0)
+        while self.store.size(self.path(known + 1)) is not None:
+            known += 1
+        return known
 
     def read(self, number: int) -> bytes:
         """The bytes of entry `number`. Raises NotFound."""

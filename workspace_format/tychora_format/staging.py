@@ -27,13 +27,14 @@ class Staged:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.boundary = workspace.log.head().boundary
+        head = workspace.log.head()
+        self.known = head.boundary, head.collecting
 
     def require(self, head: Head, files: Mapping[str, int]) -> None:
         """Make sure that a commit on top of `head` may count on `files` (path → size). Raises Collected."""
         doomed = self.workspace.doomed(head.collecting)
         gone = sorted(doomed.intersection(files))
-        if not gone and head.boundary != self.boundary:
+        if not gone and (head.boundary, head.collecting) != self.known:
             gone = [path for path, size in files.items() if self.workspace.store.size(path) != size]
         if gone:
             raise Collected(

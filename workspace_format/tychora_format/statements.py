@@ -156,7 +156,7 @@ class Statements:
 
     def number(self) -> int:
         """The number of the newest statement, 0 before the first."""
-        return self.sequence.newest()
+        return self.sequence.newest(self._in_force.number)
 
     def all(self) -> list[Statement]:
         """Every statement. Raises CorruptWorkspace naming the file that is none."""
@@ -171,12 +171,11 @@ class Statements:
         return [self._known[number] for number in numbers]
 
     def in_force(self) -> InForce:
-        """What all statements amount to at this moment. Costs one listing where there are no new ones."""
+        """What all statements amount to at this moment. Costs one look where there are no new ones."""
         with self._reading:
-            statements = self._all()
-            number = max(self._known, default=0)
-            if self._in_force.number != number:
-                self._in_force = in_force(statements, number)
+            if self.sequence.newest(self._in_force.number) != self._in_force.number:
+                statements = self._all()
+                self._in_force = in_force(statements, max(self._known, default=0))
             return self._in_force
 
     def add(self, statement: Statement) -> int:

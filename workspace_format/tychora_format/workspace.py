@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tychora_format.cache import Cache, cache_directory
 from tychora_format.history import Revisited, ancestors, lineage
 from tychora_format.log import Head, Log, Proposal
-from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Manifest, check_version, snapshot_path
+from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Incomplete, Manifest, check_version, snapshot_path
 from tychora_format.objects import Objects
 from tychora_format.references import resolve
 from tychora_format.sealed import seal, unseal
 from tychora_format.snapshot import Snapshot
+from tychora_format.staging import Collected
 from tychora_format.statements import Statements
 from tychora_format.store import Store, open_store, proves_put_if_absent
 from tychora_format.tags import Tags
@@ -35,7 +36,7 @@ from tychora_schemas.errors import (
 )
 from tychora_schemas.identity import content_sha256
 
-__all__ = ["MARKER", "Incomplete", "Marker", "Workspace", "collected_path", "utc_now"]
+__all__ = ["MARKER", "Marker", "Workspace", "collected_path", "utc_now"]
 
 MARKER = "tychora.json"
 
@@ -59,10 +60,6 @@ class Marker(BaseModel):
     workspace_id: str = Field(pattern=r"^workspace_[0-9a-f]{32}$")
     profile: str = "documents"
     settings: dict[str, Any] = Field(default_factory=dict)
-
-
-class Incomplete(CorruptWorkspace):
-    """A file of a snapshot is not here: it is lost, or a plain file syncer has not brought it yet."""
 
 
 class Workspace:
@@ -150,10 +147,15 @@ class Workspace:
         return cls(store, marker, cache or Cache(cache_directory()))
 
     def manifest(self, snapshot_id: str) -> Manifest:
-        """The manifest of a snapshot. Raises NotFound or CorruptWorkspace."""
+        """The manifest of a snapshot. Raises Incomplete where it is missing, NotFound where a collection removed it."""
         try:
             return Manifest.decode(self.store.read(snapshot_path(snapshot_id)), snapshot_id)
         except NotFound as error:
+            if snapshot_path(snapshot_id) in self.collected():
+                raise NotFound(
+                    f"snapshot {snapshot_id[:12]}… was removed by a collection",
+                    next_step="ask a copy that still has it, or another snapshot (tychora inspect WORKSPACE log)",
+                ) from error
             raise Incomplete(
                 f"{snapshot_path(snapshot_id)} is missing, though the log or a child names it",
                 next_step="restore the file from another copy of the bundle",
@@ -237,6 +239,11 @@ class Workspace:
         found = (re.fullmatch(r"snapshots/([0-9a-f]{64})\.json", file.path) for file in self.store.list("snapshots/"))
         return {match.group(1) for match in found if match}
 
+    def collected(self) -> frozenset[str]:
+        """Every file that collections of this location have removed or listed: what may be missing from its past."""
+        lists = {entry.collecting for entry in self.log.standing() if entry.collecting}
+        return frozenset().union(*map(self.doomed, sorted(lists)))
+
     def doomed(self, digest: str | None) -> frozenset[str]:
         """The files that the collection with this list removes; none where there is no collection.
 
@@ -294,8 +301,17 @@ class Workspace:
     def commit_snapshot(
         self, build: Callable[[Head], Proposal | None], *, now: Callable[[], str] = utc_now
     ) -> Snapshot:
-        """As `commit`, for who has the manifest stored already."""
-        return self.at_head(self.log.commit(build, write_id=secrets.token_hex(16), now=now))
+        """As `commit`, for who has the manifest stored already. Raises Collected where a collection is removing it."""
+
+        def kept(head: Head) -> Proposal | None:
+            proposal = build(head)
+            if proposal and snapshot_path(proposal.snapshot) in self.doomed(head.collecting):
+                raise Collected(
+                    f"a collection removes snapshot {proposal.snapshot[:12]}…", next_step="run the same command again"
+                )
+            return proposal
+
+        return self.at_head(self.log.commit(kept, write_id=secrets.token_hex(16), now=now))
 
     def scratch(self) -> Path:
         """A local folder for temporary files, on the bundle's own disk where it has one. Nothing in it is durable."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from tychora_format.extraction import Extraction
 from tychora_functions.parse.chunks import chunk_units
 from tychora_functions.parse.formats import fingerprint, parser_of
@@ -37,7 +35,7 @@ def parse(data: bytes, name: str, format_name: str, settings: ResolvedSettings) 
         parser=format_name,
         kind=document.kind,
         language=document.language,
-        title=document.title or PurePosixPath(name).stem,
+        title=document.title,
         warnings=document.warnings,
     )
     if not extraction.chunks.num_rows:

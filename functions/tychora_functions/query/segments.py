@@ -73,7 +73,7 @@ def _written(draft: Draft, sources: Sequence[SourceRow], pieces: Sequence[Piece]
             id=source.source_id,
             collection=source.collection,
             path=source.path,
-            title=extraction.title or PurePosixPath(source.path).name,
+            title=extraction.title or PurePosixPath(source.path).stem,
             kind=extraction.kind,
         ),
         heading_path=draft.chunks[0].heading_path,

@@ -1,0 +1,58 @@
+"""Batches on their way from a copy that does not know what was erased: they arrive without it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from tychora_format.batch import Batch
+from tychora_format.erasure import replacement_for
+from tychora_format.manifest import BatchEntry, FileEntry
+from tychora_format.statements import Statement
+from tychora_format.store.failures import typed_failures
+from tychora_format.workspace import Workspace, utc_now
+from tychora_functions.difference import Difference
+
+__all__ = ["write_clean"]
+
+
+def write_clean(destination: Workspace, difference: Difference) -> tuple[list[Statement], list[FileEntry]]:
+    """Write the source's batches that hold what is erased to the destination, without it; their files never get there.
+
+    Returns the statements to be made about them once everything is there, and the files of those that turned out to
+    hold nothing of it: to be moved as they are. What the commit relies on is added to the difference.
+    """
+    statements: list[Statement] = []
+    files: list[FileEntry] = []
+    taken = {entry.tag for manifest in difference.history.values() for entry in manifest.batches}
+    for batch in difference.unclean:
+        entry = _write(destination, batch, difference, taken)
+        difference.relied |= {file.path: file.size for file in (entry or batch.entry).files}
+        if entry is None:
+            files += batch.entry.files
+            continue
+        taken.add(entry.tag)
+        erasures = sorted(each.id for each in difference.in_force.erasures)
+        subject = {"batch": batch.id, "entry": entry.model_dump(mode="json"), "erasures": erasures}
+        statements.append(Statement.make("replacement", subject, utc_now()))
+    return statements, files
+
+
+def _write(destination: Workspace, batch: Batch, difference: Difference, taken: set[int]) -> BatchEntry | None:
+    outdated = difference.outdated.get(batch.id, "")
+    salt = 0
+    while True:
+        with typed_failures(f"build a batch for {destination.store.url}"):
+            directory = Path(tempfile.mkdtemp(prefix="batch-", dir=destination.scratch()))
+        try:
+            entry = replacement_for(batch, difference.in_force, directory, salt=salt)
+            # Of two that stand for a batch since the same erasures the one of the greater id does.
+            if entry is not None and (entry.id <= outdated or (entry.rows and entry.tag in taken)):
+                salt += 1
+                continue
+            if entry is not None:
+                destination.put_batch(directory, entry)
+            return entry
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
