@@ -64,7 +64,9 @@ def verify(
         try:
             snapshot = workspace.snapshot(snapshot_id)
             for named, batch in zip(snapshot.manifest.batches, snapshot.batches, strict=True):
-                batches[batch.entry.id] = batch.entry
+                if batches.setdefault(batch.entry.id, batch.entry) != batch.entry:
+                    what = f"it describes {batch.entry.id} in another way than a later snapshot does"
+                    problems.append(Problem(snapshot_path(snapshot_id), what))
                 if batch.entry != named:
                     notes.append(Problem(named.id, "complete except for what was erased"))
         except TychoraError as error:

@@ -47,6 +47,6 @@ def restore(workspace: Workspace, target: str) -> StatementReport:
 def _present(workspace: Workspace, target: str) -> Target:
     found = resolve_target(workspace, target)
     statements = workspace.statements.in_force()
-    if found.id in statements.erased or all(map(statements.erases, found.rows)):
+    if found.id in statements.erased or (found.rows and all(map(statements.erases, found.rows))):
         raise NotFound(f"{found.id} was erased here", next_step="an erasure is final: nothing is left to show or hide")
     return found

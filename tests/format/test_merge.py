@@ -16,9 +16,9 @@ from tychora_format.invariants import check_snapshot
 from tychora_format.manifest import Manifest, as_ranges, from_ranges
 from tychora_format.merge import _gaps, best_common_ancestors, merge, relation
 from tychora_format.snapshot import Snapshot
-from tychora_format.statements import InForce
+from tychora_format.statements import InForce, Statement
 from tychora_format.store import LocalStore
-from tychora_format.workspace import Workspace
+from tychora_format.workspace import Workspace, utc_now
 from tychora_functions.publish import publish
 from tychora_schemas.errors import Conflict, CorruptWorkspace
 from tychora_schemas.identity import content_sha256
@@ -351,3 +351,12 @@ def test_before_the_first_commit_everything_is_ahead() -> None:
     assert relation("0", "", known) == "ahead"
     assert relation("", "", known) == "equal"
     assert best_common_ancestors("", "0", known) == []
+
+
+def test_an_erased_revision_never_wins_a_conflict(workspace: Workspace) -> None:
+    """What is hidden on one side does not take the place of what the other side still shows."""
+    one, other, base = diverge(workspace, {"a": "An earlier change."}, {"a": "A secret that has to go."})
+    secret = content_sha256(b"A secret that has to go.")
+    workspace.statements.add(Statement.make("erasure", {"contents": [secret]}, utc_now()))
+    result = merge(workspace.snapshot(one.id), workspace.snapshot(other.id), [workspace.snapshot(base.id)])
+    assert model_of(commit(workspace, result.manifest))["a"] == content_sha256(b"An earlier change.")

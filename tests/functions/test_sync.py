@@ -551,8 +551,8 @@ def test_a_manifest_that_names_files_outside_its_batches_is_refused(
     """Whoever wrote it: nothing but batches, originals and manifests is ever moved."""
     head = source.head().manifest
     stolen = FileEntry(path="tychora.json", size=1, sha256="0" * 64)
-    lying = head.batches[0].model_copy(update={"files": (*head.batches[0].files, stolen)})
-    commit(source, head.model_copy(update={"batches": (lying, *head.batches[1:])}))
+    lying = [each.model_copy(update={"files": (*each.files, stolen)}) for each in head.batches]
+    commit(source, head.model_copy(update={"batches": tuple(lying)}))
     with pytest.raises(CorruptWorkspace, match="does not follow from its files"):
         sync(source, str(tmp_path / "copy"))
     assert Workspace.open(tmp_path / "copy", cache=source.cache).log.head().number == 0

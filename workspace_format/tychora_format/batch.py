@@ -79,7 +79,14 @@ class Batch:
     @cached_property
     def sources(self) -> pa.Table:
         """All source rows of the batch, live or past (schema SOURCES)."""
-        return self.table("sources") if self.entry.sources else SOURCES.empty_table()
+        table = self.table("sources") if self.entry.sources else None
+        count = table.num_rows if table is not None else 0
+        if count != self.entry.sources:
+            raise CorruptWorkspace(
+                f"{self.id} holds {count} source rows, a manifest says {self.entry.sources}",
+                next_step="run tychora verify, and restore the manifest or the batch from another copy",
+            )
+        return SOURCES.empty_table() if table is None else table
 
     @property
     def erased_leaves(self) -> pa.Array:
@@ -101,7 +108,13 @@ class Batch:
     @cached_property
     def first_rows(self) -> npt.NDArray[np.int64]:
         """Where each extraction starts, and the number of rows as last element."""
-        starts = self.extractions.column("first_row").to_numpy().astype(np.int64)
+        starts, counts = (self.extractions.column(name).to_numpy().astype(np.int64) for name in ("first_row", "rows"))
+        ends = np.cumsum(counts)
+        if self.rows != (int(ends[-1]) if len(ends) else 0) or not np.array_equal(starts, ends - counts):
+            raise CorruptWorkspace(
+                f"the rows of the extractions of {self.id} are not the {self.rows} that a manifest says",
+                next_step="run tychora verify, and restore the manifest or the batch from another copy",
+            )
         return np.append(starts, self.rows)
 
     def extraction(self, ordinal: int) -> ExtractionRow:

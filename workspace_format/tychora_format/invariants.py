@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 
+EMPTY_ROOT = "0" * 64
+"""What the manifest of a workspace without any batch may state."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A violated invariant: the file or id that is at fault, and what is wrong with it."""
@@ -94,6 +98,10 @@ def check_log(workspace: Workspace) -> Iterator[Problem]:
         workspace.statements.all()
     except TychoraError as error:
         yield Problem("statements/", error.message)
+    try:
+        workspace.collected()
+    except TychoraError as error:
+        yield Problem("log/collected/", error.message)
 
 
 def unnamed_snapshots(workspace: Workspace) -> Iterator[tuple[Problem, bool]]:
@@ -228,7 +236,8 @@ def check_snapshot(snapshot: Snapshot, store: Store, *, left_out: bool = False) 
     """
     manifest: Manifest = snapshot.manifest
     where = snapshot_path(snapshot.id)
-    if manifest.batches and content_root(snapshot.recorded) != manifest.content_root:
+    roots = {content_root(snapshot.recorded)} | (set() if manifest.batches else {EMPTY_ROOT})
+    if manifest.content_root not in roots:
         yield Problem(where, "its content root does not follow from its live sources")
     tags = [entry.tag for entry in manifest.batches if entry.rows]
     if len(set(tags)) != len(tags) or len({entry.id for entry in manifest.batches}) != len(manifest.batches):

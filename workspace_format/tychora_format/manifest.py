@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tychora_format.paths import is_plain_path
 from tychora_schemas.errors import CorruptWorkspace, UnsupportedContent
@@ -107,6 +107,14 @@ class Manifest(_Strict):
     batches: tuple[BatchEntry, ...]
     dead: dict[str, Annotated[Ranges, AfterValidator(_rising)]] = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _dead_rows_exist(self) -> Self:
+        sources = {entry.id: entry.sources for entry in self.batches}
+        for batch_id, ranges in self.dead.items():
+            if batch_id not in sources or (ranges and ranges[-1][1] > sources[batch_id]):
+                raise ValueError(f"dead rows of {batch_id}, which has no such rows")
+        return self
+
     def encode(self) -> bytes:
         """The manifest's bytes: canonical JSON, the same for the same content."""
         return canonical_json(self.model_dump(mode="json"))
@@ -148,7 +156,10 @@ def check_version(raw: Any, path: str) -> None:
     """Refuse a format or a required feature that this version does not know. `raw` is the decoded JSON of `path`."""
     if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
         raise ValueError("it names no format version")
-    unknown = sorted(set(raw.get("features") or ()) - KNOWN_FEATURES)
+    features = raw.get("features") or []
+    if not isinstance(features, list) or not all(isinstance(each, str) for each in features):
+        raise ValueError("its features are no list of names")
+    unknown = sorted(set(features) - KNOWN_FEATURES)
     if raw["format"] > FORMAT_VERSION or raw["format"] < 1 or unknown:
         what = f"the required feature {unknown[0]!r}" if unknown else f"format version {raw['format']}"
         raise UnsupportedContent(

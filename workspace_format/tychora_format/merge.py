@@ -33,7 +33,7 @@ ABSENT = -1
 IDENTITY = ("path", "state", "revision_id", "extraction_id", "leaf")
 """What makes two rows of a source the same state of it. Of erased rows only the leaf is left."""
 
-COMPARED = ["source_id", "collection", "root", *IDENTITY]
+COMPARED = ["source_id", "collection", "root", "content_sha256", *IDENTITY]
 
 PREFERRED = ("indexed", "held", "quarantined")
 """States in the order in which they win a conflict: what readers find goes before what they do not."""
@@ -124,6 +124,7 @@ class _Rows:
     """
 
     def __init__(self, snapshots: Sequence[Snapshot]) -> None:
+        self.erased = frozenset().union(*(snapshot.statements.erased for snapshot in snapshots))
         self.batches: dict[str, Batch] = {}
         """The batches of the two sides, in order of their ids."""
         self.entries: dict[str, BatchEntry] = {}
@@ -197,15 +198,18 @@ def _choose(rows: _Rows) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     lower = np.where(rows.place[later] < rows.place[earlier], later, earlier)
     same = np.select([stays[0] & ~stays[1], stays[1] & ~stays[0]], [later, earlier], lower)
     disputed = ~equal & (old[0] == old[1])
-    rank = np.append(_ranks(rows.table), len(PREFERRED) + 1)
+    rank = np.append(_ranks(rows.table, rows.erased), len(PREFERRED) + 1)
     preferred = np.where(rank[later] <= rank[earlier], later, earlier)
     return np.select([equal, disputed, old[0]], [same, preferred, later], earlier), disputed
 
 
-def _ranks(table: pa.Table) -> Numbers:
-    """Per row, how much its state is preferred, 0 the most."""
+def _ranks(table: pa.Table, erased: frozenset[str]) -> Numbers:
+    """Per row, how much its state is preferred, 0 the most. What is erased goes behind all that is there."""
     found = pc.index_in(table.column("state").combine_chunks(), pa.array(PREFERRED))
     ranks: Numbers = pc.fill_null(found, len(PREFERRED)).to_numpy().astype(np.int64)
+    gone = pa.array(sorted(erased), pa.string())
+    for name in ("source_id", "revision_id", "content_sha256") if erased else ():
+        ranks[pc.is_in(table.column(name), gone).to_numpy()] = len(PREFERRED)
     return ranks
 
 

@@ -19,6 +19,7 @@ from tychora_format.history import Revisited, ancestors, lineage
 from tychora_format.log import Head, Log, Proposal
 from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Incomplete, Manifest, check_version, snapshot_path
 from tychora_format.objects import Objects
+from tychora_format.paths import is_plain_path
 from tychora_format.references import resolve
 from tychora_format.sealed import seal, unseal
 from tychora_format.snapshot import Snapshot
@@ -264,7 +265,10 @@ class Workspace:
                 f"{path} is damaged: its bytes do not match its name",
                 next_step="sync the workspace into a new place",
             )
-        return frozenset(unseal(data, path)["paths"])
+        paths = unseal(data, path).get("paths")
+        if not isinstance(paths, list) or not all(isinstance(each, str) and is_plain_path(each) for each in paths):
+            raise CorruptWorkspace(f"{path} lists what is no file", next_step="sync the workspace into a new place")
+        return frozenset(paths)
 
     def put_doomed(self, paths: Iterable[str]) -> str:
         """Store the list of files that a collection is about to remove, and return its digest."""
