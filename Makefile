@@ -36,7 +36,7 @@ nightly: $(VENV)/.dev
 	$(bin)/python -m pytest -n $(PROCESSES) --dist worksteal -m nightly $(TESTS)
 
 bench: $(VENV)/.dev
-	@for script in benchmarks/retrieval.py benchmarks/ingest.py benchmarks/search.py; do \
+	@for name in retrieval answers ingest search sync pack upkeep verify; do script=benchmarks/$$name.py; \
 	    echo "== $$script"; $(bin)/python $$script || exit 1; done
 
 build: $(VENV)/.dev
