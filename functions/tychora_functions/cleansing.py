@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from tychora_format.batch import Batch
@@ -23,6 +25,7 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
     Returns the statements to be made about them once everything is there, and the files of those that turned out to
     hold nothing of it: to be moved as they are. What the commit relies on is added to the difference.
     """
+    known = [*destination.statements.all(), *difference.statements]
     statements: list[Statement] = []
     files: list[FileEntry] = []
     taken = {entry.tag for manifest in difference.history.values() for entry in manifest.batches}
@@ -35,20 +38,25 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
         taken.add(entry.tag)
         erasures = sorted(each.id for each in difference.in_force.erasures)
         subject = {"batch": batch.id, "entry": entry.model_dump(mode="json"), "erasures": erasures}
-        statements.append(Statement.make("replacement", subject, utc_now()))
+        statements.append(Statement.make("replacement", subject, _latest(known, batch.id)))
     return statements, files
 
 
+def _latest(known: Sequence[Statement], batch_id: str) -> str:
+    """Now, or just after the last statement about the batch: of those since the same erasures the latest counts."""
+    before = [each.time for each in known if each.kind == "replacement" and each.subject.get("batch") == batch_id]
+    after = datetime.fromisoformat(max(before, default=utc_now())) + timedelta(milliseconds=1)
+    return max(utc_now(), after.isoformat(timespec="milliseconds"))
+
+
 def _write(destination: Workspace, batch: Batch, difference: Difference, taken: set[int]) -> BatchEntry | None:
-    outdated = difference.outdated.get(batch.id, "")
     salt = 0
     while True:
         with typed_failures(f"build a batch for {destination.store.url}"):
             directory = Path(tempfile.mkdtemp(prefix="batch-", dir=destination.scratch()))
         try:
             entry = replacement_for(batch, difference.in_force, directory, salt=salt)
-            # Of two that stand for a batch since the same erasures the one of the greater id does.
-            if entry is not None and (entry.id <= outdated or (entry.rows and entry.tag in taken)):
+            if entry is not None and entry.rows and entry.tag in taken - {batch.entry.tag}:
                 salt += 1
                 continue
             if entry is not None:

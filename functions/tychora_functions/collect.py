@@ -9,6 +9,7 @@ from collections.abc import Callable
 from tychora_format.collection import Collection, Garbage, close_collection, open_collection, remove
 from tychora_format.erasure import erase_from_batches
 from tychora_format.leases import Lease
+from tychora_format.left_out import originals_left_out
 from tychora_format.store import Entry
 from tychora_format.versions import require_format
 from tychora_format.workspace import Workspace
@@ -61,7 +62,7 @@ def _foresee(workspace: Workspace, collection: Collection, report: CollectReport
     head = workspace.log.head()
     garbage = collection.garbage(head)
     _record(report, garbage.files)
-    _note(report, garbage)
+    _note(report, garbage, originals_left_out(workspace.store))
     if head.collecting:
         report.finished = True
         doomed = workspace.doomed(head.collecting)
@@ -87,13 +88,14 @@ class _Run:
             self._finish(interrupted, Collection(self.workspace, grace=grace, history=history))
         self.report.batches_rewritten = len(erase_from_batches(self.workspace))
         collection = Collection(self.workspace, grace=grace, history=history)
+        left_out = originals_left_out(self.workspace.store)
         self.lease.require()
         if opened := open_collection(self.workspace, collection):
             digest, garbage = opened
-            _note(self.report, garbage)
+            _note(self.report, garbage, left_out)
             self._finish(digest, collection)
         else:
-            _note(self.report, collection.garbage(self.workspace.log.head()))
+            _note(self.report, collection.garbage(self.workspace.log.head()), left_out)
 
     def _finish(self, digest: str, collection: Collection) -> None:
         """Remove what the open collection lists and nothing needs, then close it."""
@@ -115,7 +117,11 @@ def _record(report: CollectReport, files: list[Entry] | tuple[Entry, ...]) -> No
     report.snapshots_removed += Garbage(tuple(files), 0).snapshots
 
 
-def _note(report: CollectReport, garbage: Garbage) -> None:
+def _note(report: CollectReport, garbage: Garbage, left_out: bool) -> None:
     report.young = garbage.young
+    if garbage.absent and left_out:
+        note = f"{len(garbage.absent):,} originals were left out when this copy was made"
+        report.notes.append(NamedPath(path="objects/", note=note))
+        return
     note = "an original that a source names is not here"
     report.notes += [NamedPath(path=path, note=note) for path in garbage.absent]

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tychora_format import pack as format_pack
 from tychora_format.cache import Cache, cache_directory
+from tychora_format.left_out import LEFT_OUT, encode_left_out, originals_left_out
 from tychora_format.log import Head, Proposal
 from tychora_format.manifest import FileEntry
 from tychora_format.merge import best_common_ancestors, merge, relation
@@ -182,9 +183,18 @@ class _Run:
             self.watch(Progress("committing"))
             how, snapshot_id, conflicts = self._commit(difference, staged)
             tags = self._tags(difference, move=True)
+        self._say_what_is_left_out(how)
         statements = len(difference.statements) + len(made)
         report = self._receipt(difference, self._outcome(how), snapshot_id, statements)
         return report.model_copy(update={"conflicts": conflicts, "tags": tags, "moved_bytes": transfer.moved})
+
+    def _say_what_is_left_out(self, how: str) -> None:
+        """A copy of one without originals says so, too; one that has all of a source with originals no longer does."""
+        if originals_left_out(self.source.store):
+            if self.created:
+                self.destination.store.write(LEFT_OUT, encode_left_out())
+        elif how in ("equal", "ahead"):
+            self.destination.store.delete(LEFT_OUT)
 
     def _outcome(self, how: str) -> Outcome:
         """`how` is the relation of the source's newest snapshot to the destination's."""

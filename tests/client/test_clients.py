@@ -9,20 +9,84 @@ from pathlib import Path
 
 import pytest
 
-from tychora_client import AsyncClient, Client
+from tychora_client import AsyncClient, Client, unpack
+from tychora_client.async_upkeep import AsyncUpkeep
+from tychora_client.upkeep import Upkeep
 from tychora_functions.progress import Progress
-from tychora_schemas.errors import Conflict, InvalidRequest, NotFound, UnsupportedContent
+from tychora_schemas.errors import Busy, Conflict, InvalidRequest, NotFound
 from tychora_schemas.receipts import AddReport, InventoryReport
 
 QUESTIONS = ["Who confirms the berth?", "tide gauge", "free_berths", "NQ-2 depth", "crane", "lighthouse keeper"]
 
 
-def test_both_clients_offer_the_same_methods_with_the_same_arguments() -> None:
-    def offered(kind: type) -> dict[str, list[str]]:
+@pytest.mark.parametrize(("plain", "awaited"), [(Client, AsyncClient), (Upkeep, AsyncUpkeep)])
+def test_what_can_be_awaited_has_the_same_methods_with_the_same_arguments_and_results(
+    plain: type, awaited: type
+) -> None:
+    def offered(kind: type) -> dict[str, str]:
         methods = inspect.getmembers(kind, inspect.isfunction)
-        return {name: list(inspect.signature(each).parameters) for name, each in methods if not name.startswith("_")}
+        return {name: str(inspect.signature(each)) for name, each in methods if not name.startswith("_")}
 
-    assert offered(Client) == offered(AsyncClient)
+    only_plain = {"writing"}  # hands out the workspace itself, for the length of a block
+    assert {name: each for name, each in offered(plain).items() if name not in only_plain} == offered(awaited)
+
+
+def test_the_upkeep_can_be_awaited(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The dredger works at night.")
+
+    async def run() -> None:
+        async with await AsyncClient.create(tmp_path / "w") as client:
+            await client.add(tmp_path / "a.txt")
+            assert (await client.tag("v1")).name == "v1"
+            stated = await client.manage.withdraw("a.txt", "under review")
+            assert [each.path for each in stated.sources] == ["a.txt"]
+            assert not (await client.search("dredger")).segments
+            assert (await client.statements())[0].id == stated.statement_id
+            await client.manage.restore("a.txt")
+            assert (await client.search("dredger")).segments
+            assert (await client.difference("v1")).same_content
+            assert (await client.manage.set_policy("retention", 30, collection="default")).made
+            assert len(await client.manage.policies()) == 1
+            assert not (await client.manage.expire(dry_run=True)).due
+            assert (await client.manage.compact()).batches_after == 1
+            assert (await client.manage.collect(dry_run=True)).dry_run
+            assert (await client.manage.upgrade()).brings == []
+            assert (await client.manage.delete("a.txt")).contents
+            assert (await client.manage.rollback("v1")).restored
+
+    asyncio.run(run())
+
+
+def test_a_packed_file_is_written_as_a_whole_by_one_at_a_time(tmp_path: Path, library: Path) -> None:
+    place = tmp_path / "harbour.tychora"
+    with Client.create(place) as client:
+        assert len(client.add(library).added) == 8
+        before = place.read_bytes()
+        assert client.search("tide gauge").segments
+        with client.writing(), pytest.raises(Busy):
+            Client(place).add(library)
+        assert place.read_bytes() == before, "nothing was changed, so nothing was written"
+        client.tag("v1")
+        assert client.log()[0].tags == ["v1"]
+        assert client.verify().ok
+    with pytest.raises(Conflict):
+        Client.create(place)
+    assert sorted(each.name for each in tmp_path.iterdir() if "harbour" in each.name) == ["harbour.tychora"]
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(tmp_path: Path) -> None:
+    Client.create(tmp_path / "harbour")
+    for wrong in ("Harbour", "habour", "harbour.tychora"):
+        with pytest.raises(NotFound) as raised:
+            Client(tmp_path / wrong).inspect()
+        assert raised.value.next_step == "did you mean harbour?"
+
+
+def test_a_packed_file_lies_on_this_machine(client: Client) -> None:
+    with pytest.raises(InvalidRequest):
+        client.pack("s3://bucket/w.tychora")
+    with pytest.raises(InvalidRequest):
+        unpack("w.tychora", "s3://bucket/w")
 
 
 def test_a_library_is_added_once_and_synced_after(tmp_path: Path, library: Path) -> None:
@@ -72,7 +136,6 @@ def test_a_run_is_replayed_from_its_token(client: Client, workspace: Path) -> No
     [
         ("https://example.org/w", InvalidRequest),
         ("HTTP://example.org/w", InvalidRequest),
-        ("bundle.tychora", UnsupportedContent),
     ],
 )
 def test_places_of_later_versions_are_refused_with_what_to_do(place: str, error: type[Exception]) -> None:

@@ -91,7 +91,36 @@ def test_quarantined_sources_make_9_and_are_explained_on_stderr(tychora: Run, tm
         (["inspect", "W", "run_forged"], 2, "invalid_request"),
         (["init", "W"], 6, "conflict"),
         (["search", "https://example.org/w", "a question"], 2, "invalid_request"),
-        (["search", "packed.tychora", "a question"], 4, "unsupported_content"),
+        (["search", "packed.tychora", "a question"], 3, "not_found"),
+        (["inspect", "W", "statments"], 2, "invalid_request"),
+        (["inspect", "W", "diff"], 2, "invalid_request"),
+        (["inspect", "W", "diff", "main~9"], 3, "not_found"),
+        (["inspect", "W", "diff", "main", "--questions", "no-such-file"], 3, "not_found"),
+        (["verify", "W", "--from", "elsewhere"], 2, "invalid_request"),
+        (["sync", "nowhere", "elsewhere"], 3, "not_found"),
+        (["sync", "W", "W"], 2, "invalid_request"),
+        (["sync", "W", "https://example.org/w"], 2, "invalid_request"),
+        (["pack", "W", "no-such-suffix"], 2, "invalid_request"),
+        (["pack", "W", "w.tychora", "--history", "-1"], 2, "invalid_request"),
+        (["unpack", "nowhere.tychora", "d"], 3, "not_found"),
+        (["tag", "W", "main"], 2, "invalid_request"),
+        (["tag", "W", "v0", "--delete"], 3, "not_found"),
+        (["prove", "W", "unit_00000000"], 3, "not_found"),
+        (["prove", "W", "no-such-file"], 3, "not_found"),
+        (["check-proof", "no-such-file", "--snapshot", "ab" * 32], 3, "not_found"),
+        (["check-proof", "no-such-file"], 2, "invalid_request"),
+        (["manage", "W"], 2, "invalid_request"),
+        (["manage", "W", "colect"], 2, "invalid_request"),
+        (["manage", "W", "collect", "--grace-hours", "-1"], 2, "invalid_request"),
+        (["manage", "W", "withdraw", "no-such-source"], 3, "not_found"),
+        (["manage", "W", "restore", "no-such-source"], 3, "not_found"),
+        (["manage", "W", "delete", "handbook.md"], 2, "invalid_request"),
+        (["manage", "W", "delete", "no-such-source", "--yes"], 3, "not_found"),
+        (["manage", "W", "policy", "--collection", "default"], 2, "invalid_request"),
+        (["manage", "W", "policy", "--retain-days", "30"], 2, "invalid_request"),
+        (["manage", "W", "policy", "--collection", "c", "--retain-days", "0"], 2, "invalid_request"),
+        (["manage", "W", "policy", "--collection", "c", "--grant", "anna"], 2, "invalid_request"),
+        (["manage", "W", "rollback", "main~9"], 3, "not_found"),
         (["add", "W", "no-such-path"], 3, "not_found"),
     ],
 )
@@ -193,7 +222,7 @@ def test_inspect_shows_an_id_several_ids_and_a_run(tychora: Run, workspace: Path
     assert again.segments == found.segments
 
 
-@pytest.mark.parametrize("subject", ["log", "sources", "config", "jobs"])
+@pytest.mark.parametrize("subject", ["log", "sources", "config", "jobs", "statements"])
 def test_each_inspection_is_a_json_list(subject: str, tychora: Run, workspace: Path) -> None:
     done = tychora("inspect", workspace, subject)
     assert done.code == 0
@@ -276,9 +305,14 @@ def test_the_first_ctrl_c_commits_what_was_read_and_exits_130(tychora: Run, tmp_
 def test_version_and_help(tychora: Run) -> None:
     assert tychora("--version").out.startswith(b"tychora ")
     shown = tychora("--help").out.decode()
-    for verb in ("init", "add", "search", "inspect", "verify"):
-        assert verb in shown
+    copies = ["sync", "pack", "unpack", "tag", "prove", "check-proof"]
+    for verb in ["init", "add", "search", "inspect", "verify", *copies, "manage"]:
+        assert f"\n    {verb}" in shown
         assert tychora(verb, "--help").code == 0
+    actions = tychora("manage", "--help").out.decode()
+    for action in ["compact", "collect", "withdraw", "restore", "delete", "policy", "expire", "rollback", "upgrade"]:
+        assert f"\n    {action} " in actions
+        assert tychora("manage", "w", action, "--help").code == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, overload
 
+from tychora_client.async_upkeep import AsyncUpkeep
 from tychora_client.client import Client, Filters, Paths, Watcher
+from tychora_schemas.difference import DifferenceReport
+from tychora_schemas.maintenance import TagReport
+from tychora_schemas.proof import CitationProof
 from tychora_schemas.receipts import (
     AddReport,
     CitationCheck,
@@ -19,12 +23,14 @@ from tychora_schemas.receipts import (
     SnapshotEvidence,
     SourceEntry,
     SourceEvidence,
+    StatementEntry,
     UnitEvidence,
     VerifyReport,
     WorkspaceOverview,
 )
 from tychora_schemas.requests import Channel, Fusion
 from tychora_schemas.result import Citation, QueryResult
+from tychora_schemas.transport import PackReport
 
 __all__ = ["AsyncClient"]
 
@@ -55,6 +61,11 @@ class AsyncClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    @property
+    def manage(self) -> AsyncUpkeep:
+        """See `Client.manage`; its methods are awaited."""
+        return AsyncUpkeep(self.client)
 
     async def close(self) -> None:
         """See `Client.close`."""
@@ -165,6 +176,47 @@ class AsyncClient:
         """See `Client.jobs`."""
         return await asyncio.to_thread(self.client.jobs)
 
-    async def verify(self, sample: float = 1.0, progress: Watcher | None = None) -> VerifyReport:
+    async def prove(self, citation: Citation | Mapping[str, Any] | str, at: str = "main") -> CitationProof:
+        """See `Client.prove`."""
+        return await asyncio.to_thread(self.client.prove, citation, at)
+
+    async def pack(
+        self,
+        file: str | Path,
+        at: str = "main",
+        *,
+        history: int | None = None,
+        originals: bool = True,
+        replace: bool = False,
+    ) -> PackReport:
+        """See `Client.pack`."""
+        return await asyncio.to_thread(
+            self.client.pack, file, at, history=history, originals=originals, replace=replace
+        )
+
+    async def tag(self, name: str, reference: str = "main") -> TagReport:
+        """See `Client.tag`."""
+        return await asyncio.to_thread(self.client.tag, name, reference)
+
+    async def untag(self, name: str) -> TagReport:
+        """See `Client.untag`."""
+        return await asyncio.to_thread(self.client.untag, name)
+
+    async def difference(self, before: str, after: str = "main", questions: Sequence[str] = ()) -> DifferenceReport:
+        """See `Client.difference`."""
+        return await asyncio.to_thread(self.client.difference, before, after, questions)
+
+    async def statements(self) -> list[StatementEntry]:
+        """See `Client.statements`."""
+        return await asyncio.to_thread(self.client.statements)
+
+    async def verify(
+        self,
+        sample: float = 1.0,
+        *,
+        repair: bool = False,
+        other: str | Path | None = None,
+        progress: Watcher | None = None,
+    ) -> VerifyReport:
         """See `Client.verify`."""
-        return await asyncio.to_thread(self.client.verify, sample, progress)
+        return await asyncio.to_thread(self.client.verify, sample, repair=repair, other=other, progress=progress)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from pydantic import ValidationError
 
+from tychora_client.place import as_place, is_packed, on_this_machine, with_similar_names
 from tychora_functions.progress import Progress
-from tychora_schemas.errors import InvalidRequest, UnsupportedContent
+from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.requests import Channel, Fusion, QueryRequest
 from tychora_schemas.result import Citation, QueryResult
 from tychora_schemas.settings import ResolvedSettings, resolve_settings
 
 if TYPE_CHECKING:
     # Only named in annotations: making the models of all receipts would cost a tenth of a cold search.
+    from tychora_client.upkeep import Upkeep
     from tychora_format.workspace import Workspace
+    from tychora_schemas.difference import DifferenceReport
+    from tychora_schemas.maintenance import TagReport
+    from tychora_schemas.proof import CitationProof
     from tychora_schemas.receipts import (
         AddReport,
         CitationCheck,
@@ -31,10 +35,12 @@ if TYPE_CHECKING:
         SnapshotEvidence,
         SourceEntry,
         SourceEvidence,
+        StatementEntry,
         UnitEvidence,
         VerifyReport,
         WorkspaceOverview,
     )
+    from tychora_schemas.transport import PackReport
 
 __all__ = ["Client", "Filters", "Paths", "Watcher"]
 
@@ -44,14 +50,15 @@ Watcher = Callable[[Progress], None]
 
 
 class Client:
-    """A workspace in a directory or at an `s3://…` URL. `flags` are settings, over those of every other layer.
+    """A workspace in a directory, at an `s3://…` URL or in a packed file. `flags` are settings over all other layers.
 
     Opening costs nothing until the first call; that and every other call raises a `TychoraError`. Calls from several
-    threads at once are safe. As a context manager it closes itself.
+    threads at once are safe. As a context manager it closes itself. Writing to a packed file takes it for that time:
+    others get `Busy`, and it is replaced as a whole at the end.
     """
 
     def __init__(self, workspace: str | Path, **flags: Any) -> None:
-        self.url = _place(workspace)
+        self.url = as_place(workspace)
         self.flags = flags
         self._opening = threading.Lock()
         self._opened: Workspace | None = None
@@ -65,7 +72,12 @@ class Client:
 
         client = cls(workspace)
         resolve_settings(profile, settings, environment={})
-        client._opened = Workspace.create(client.url, profile=profile, settings=settings)
+        if is_packed(client.url):
+            from tychora_format.pack import create
+
+            create(client.url, profile=profile, settings=settings)
+        else:
+            client._opened = Workspace.create(client.url, profile=profile, settings=settings)
         return client
 
     def __enter__(self) -> Self:
@@ -88,8 +100,30 @@ class Client:
             if self._opened is None:
                 from tychora_format.workspace import Workspace
 
-                self._opened = Workspace.open(self.url)
+                try:
+                    self._opened = Workspace.open(self.url)
+                except NotFound as error:
+                    raise with_similar_names(error, self.url) from error
             return self._opened
+
+    @contextmanager
+    def writing(self) -> Iterator[Workspace]:
+        """The bundle, for a change. A packed file is taken until the end, and opened anew by the next call."""
+        if not is_packed(self.url):
+            yield self.workspace
+            return
+        from tychora_format.rewriting import rewriting
+
+        with rewriting(self.url) as workspace:
+            yield workspace
+        self.close()
+
+    @property
+    def manage(self) -> Upkeep:
+        """The upkeep: compact, collect, withdraw, delete and so on, as methods."""
+        from tychora_client.upkeep import Upkeep
+
+        return Upkeep(self)
 
     @property
     def settings(self) -> ResolvedSettings:
@@ -136,8 +170,11 @@ class Client:
         from tychora_functions import add as adding
 
         chosen = [paths] if isinstance(paths, str | Path) else list(paths)
-        run = adding.inventory if dry_run else adding.add
-        return run(self.workspace, chosen, collection=collection, settings=self.settings, name=name, progress=progress)
+        asked: dict[str, Any] = {"collection": collection, "settings": self.settings, "name": name}
+        if dry_run:
+            return adding.inventory(self.workspace, chosen, progress=progress, **asked)
+        with self.writing() as workspace:
+            return adding.add(workspace, chosen, progress=progress, **asked)
 
     def search(
         self,
@@ -203,6 +240,56 @@ class Client:
             raise _refused(error) from error
         return verify_citation(self.workspace, checked)
 
+    def prove(self, citation: Citation | Mapping[str, Any] | str, at: str = "main") -> CitationProof:
+        """A proof that a quote was evidence in a snapshot; `check_proof` checks it without the workspace.
+
+        A string may be a citation's JSON, a unit's id, or `RUN_ID#CITATION_ID`.
+        """
+        from tychora_functions.proving import prove
+
+        return prove(self.workspace, citation, at)
+
+    def pack(
+        self,
+        file: str | Path,
+        at: str = "main",
+        *,
+        history: int | None = None,
+        originals: bool = True,
+        replace: bool = False,
+    ) -> PackReport:
+        """Write a snapshot with its history into one file `NAME.tychora`, which is a workspace itself."""
+        from tychora_functions.packing import pack
+
+        target = on_this_machine(file)
+        return pack(self.workspace, target, at=at, history=history, originals=originals, replace=replace)
+
+    def tag(self, name: str, reference: str = "main") -> TagReport:
+        """Let a name stand for a snapshot, for every `at` from then on."""
+        from tychora_functions.tag import tag
+
+        with self.writing() as workspace:
+            return tag(workspace, name, reference)
+
+    def untag(self, name: str) -> TagReport:
+        """Forget a tag; its snapshot stays."""
+        from tychora_functions.tag import untag
+
+        with self.writing() as workspace:
+            return untag(workspace, name)
+
+    def difference(self, before: str, after: str = "main", questions: Sequence[str] = ()) -> DifferenceReport:
+        """Which sources and units differ between two snapshots, and how the answers to `questions` drift."""
+        from tychora_functions.comparison import compare
+
+        return compare(self.workspace, before, after, questions)
+
+    def statements(self) -> list[StatementEntry]:
+        """The withdrawals, erasures and policies in force, oldest first."""
+        from tychora_functions.inspection import statements
+
+        return statements(self.workspace)
+
     def sources(self, collection: str | None = None, state: str | None = None, at: str = "main") -> list[SourceEntry]:
         """The live sources by collection and path, or those of one collection or state."""
         from tychora_functions.inspection import sources
@@ -233,26 +320,34 @@ class Client:
 
         return jobs(self.workspace)
 
-    def verify(self, sample: float = 1.0, progress: Watcher | None = None) -> VerifyReport:
-        """Check every file of the newest snapshot, or a `sample` of them from 0 to 1, and all that must hold."""
-        from tychora_functions.verify import verify
+    def verify(
+        self,
+        sample: float = 1.0,
+        *,
+        repair: bool = False,
+        other: str | Path | None = None,
+        progress: Watcher | None = None,
+    ) -> VerifyReport:
+        """Check every file that the history reaches, or a `sample` of them from 0 to 1, and all that must hold.
 
-        return verify(self.workspace, sample=sample, progress=progress)
+        `repair` makes anew what is derived and damaged, takes what it can from another copy, `other`, and checks
+        everything afterwards. A packed file in which something stays damaged is not written: it stays as it is.
+        """
+        if not repair:
+            from tychora_functions.verify import verify
 
+            return verify(self.workspace, sample=sample, progress=progress)
+        from tychora_functions.repair import repair as repaired
 
-def _place(workspace: str | Path) -> str:
-    place = os.fspath(workspace)
-    if re.match(r"https?://", place, re.IGNORECASE):
-        raise InvalidRequest(
-            f"{place} is an endpoint, which this version cannot ask",
-            next_step="give a directory or an s3:// URL that holds the workspace",
-        )
-    if place.endswith(".tychora") and not Path(place).is_dir():
-        raise UnsupportedContent(
-            f"{place} is a packed workspace, which this version does not read as it is",
-            next_step="unpack it into a directory and give that",
-        )
-    return place
+        report: VerifyReport | None = None
+        try:
+            with self.writing() as workspace:
+                report = repaired(workspace, other=None if other is None else as_place(other), progress=progress)
+        except CorruptWorkspace:
+            if report is None or report.ok:
+                raise
+            report.repaired = []
+        return report
 
 
 def _by_key(filters: Any) -> dict[str, tuple[str, ...]]:

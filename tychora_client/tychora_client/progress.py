@@ -46,7 +46,11 @@ class ProgressLine:
 
     def line(self, progress: Progress, elapsed: float) -> str:
         """The line's text: stage, count, rates, time left, and what is being worked on."""
-        parts = [f"{progress.done:,} of {progress.total:,}" if progress.total else f"{progress.done:,}"]
+        parts = []
+        if progress.total or progress.done:
+            parts.append(f"{progress.done:,} of {progress.total:,}" if progress.total else f"{progress.done:,}")
+        if progress.bytes_total:
+            parts.append(f"{size(progress.bytes_done)} of {size(progress.bytes_total)}")
         if elapsed >= 1.0 and progress.done:
             rate = progress.done / elapsed
             parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
@@ -54,7 +58,7 @@ class ProgressLine:
                 parts.append(f"{size(progress.bytes_done / elapsed)}/s")
             if progress.total > progress.done:
                 parts.append(f"{duration((progress.total - progress.done) / rate)} left")
-        text = f"{progress.stage}: {', '.join(parts)}"
+        text = f"{progress.stage}: {', '.join(parts)}" if parts else progress.stage
         room = (terminal_width() if self.live else 160) - len(text) - 3
         return f"{text}  {shorten(progress.current, room)}" if progress.current and room >= 10 else text
 

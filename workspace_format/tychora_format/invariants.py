@@ -94,6 +94,9 @@ def check_log(workspace: Workspace) -> Iterator[Problem]:
             workspace.resolve(file.path.removeprefix("tags/").removesuffix(".json"))
         except TychoraError as error:
             yield Problem(file.path, error.message)
+    numbers = workspace.statements.sequence.numbers()
+    for missing in sorted(set(range(1, max(numbers, default=0))) - set(numbers)):
+        yield Problem(workspace.statements.sequence.path(missing), "it is missing: what it hid may be shown")
     try:
         workspace.statements.all()
     except TychoraError as error:

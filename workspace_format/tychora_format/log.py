@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tychora_format.manifest import Moment
 from tychora_format.sealed import seal, unseal
@@ -44,6 +45,12 @@ class LogEntry(BaseModel):
     collecting: str | None = Field(None, pattern=r"^[0-9a-f]{64}$")
     write_id: str
     time: Moment
+
+    @model_validator(mode="after")
+    def _follows_what_it_names(self) -> Self:
+        if self.base >= self.number or self.boundary > self.number:
+            raise ValueError("it counts on an entry that comes after it")
+        return self
 
     def encode(self) -> bytes:
         """The entry's bytes, sealed."""

@@ -44,7 +44,7 @@ def _relative(workspace: Workspace, reference: str) -> str | None:
     if steps == len(states):
         return ""
     raise NotFound(
-        f"{reference} goes back further than the history, which has {len(states)} states here",
+        f"{reference} goes back further than the history here, which begins at main~{max(0, len(states) - 1)}",
         next_step="tychora inspect WORKSPACE log lists them",
     )
 

@@ -127,18 +127,18 @@ def in_force(statements: Iterable[Statement], number: int) -> InForce:
     of_kind = {kind: [s for s in standing if s.kind == kind] for kind in ("policy", "withdrawal", "erasure")}
     withdrawals = [s for s in of_kind["withdrawal"] if subjects[s.id].withdrawn]
     erased = [subjects[s.id] for s in of_kind["erasure"]]
-    replaced: dict[str, tuple[int, str, BatchEntry]] = {}
+    replaced: dict[str, tuple[int, str, str, BatchEntry]] = {}
     for statement in standing:
         subject = subjects[statement.id]
         if statement.kind == "replacement" and subject.entry is not None:
             # One total order, so that the choice of a union is the choice of one of its parts, whose files are there.
-            choice = (len(set(subject.erasures)), subject.entry.id, subject.entry)
-            replaced[subject.batch] = max(replaced.get(subject.batch, choice), choice, key=lambda each: each[:2])
+            choice = (len(set(subject.erasures)), statement.time, subject.entry.id, subject.entry)
+            replaced[subject.batch] = max(replaced.get(subject.batch, choice), choice, key=lambda each: each[:3])
     return InForce(
         number=number,
         withdrawn=frozenset(subjects[s.id].target for s in withdrawals),
         erased=frozenset(each for s in erased for each in (*s.sources, *s.revisions, *s.contents)),
-        replaced={batch: entry for batch, (_, _, entry) in replaced.items()},
+        replaced={batch: choice[-1] for batch, choice in replaced.items()},
         erasures=tuple(of_kind["erasure"]),
         policies=tuple(of_kind["policy"]),
         withdrawals=tuple(withdrawals),

@@ -19,13 +19,12 @@ from tychora_format.history import Revisited, ancestors, lineage
 from tychora_format.log import Head, Log, Proposal
 from tychora_format.manifest import FORMAT_VERSION, BatchEntry, Incomplete, Manifest, check_version, snapshot_path
 from tychora_format.objects import Objects
-from tychora_format.paths import is_plain_path
 from tychora_format.references import resolve
 from tychora_format.sealed import seal, unseal
 from tychora_format.snapshot import Snapshot
 from tychora_format.staging import Collected
 from tychora_format.statements import Statements
-from tychora_format.store import Store, open_store, proves_put_if_absent
+from tychora_format.store import Store, checked_path, open_store, proves_put_if_absent
 from tychora_format.tags import Tags
 from tychora_schemas.errors import (
     Conflict,
@@ -266,9 +265,14 @@ class Workspace:
                 next_step="sync the workspace into a new place",
             )
         paths = unseal(data, path).get("paths")
-        if not isinstance(paths, list) or not all(isinstance(each, str) and is_plain_path(each) for each in paths):
-            raise CorruptWorkspace(f"{path} lists what is no file", next_step="sync the workspace into a new place")
-        return frozenset(paths)
+        try:
+            if not isinstance(paths, list):
+                raise TypeError
+            return frozenset(map(checked_path, paths))
+        except (TypeError, InvalidRequest) as error:
+            raise CorruptWorkspace(
+                f"{path} lists what is no file", next_step="sync the workspace into a new place"
+            ) from error
 
     def put_doomed(self, paths: Iterable[str]) -> str:
         """Store the list of files that a collection is about to remove, and return its digest."""

@@ -43,7 +43,7 @@ def _described(error: Exception) -> tuple[int, dict[str, str]]:
     from tychora_schemas.errors import InvalidRequest, TychoraError
 
     if isinstance(error, UsageError):
-        error = InvalidRequest(str(error), next_step="tychora VERB --help shows every option")
+        error = InvalidRequest(str(error), next_step=f"{error.help} says more")
     if isinstance(error, TychoraError):
         return error.exit_code, error.as_dict()
     message = f"unexpected {type(error).__name__}: {str(error).partition(chr(10))[0]}"

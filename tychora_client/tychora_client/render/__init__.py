@@ -5,4 +5,6 @@ safe        text of a document or a path, harmless on a terminal
 ansi        colour, width, wrapping
 markdown · agent · text        a QueryResult
 reports · tables               what add, verify and inspect return
+statements · difference        what is withdrawn, erased and ruled; what two snapshots differ in
+copies · upkeep                what sync, pack and the like return, and what the actions of manage do
 """

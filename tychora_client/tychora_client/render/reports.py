@@ -9,7 +9,7 @@ from tychora_client.render.safe import safe_line
 from tychora_client.render.sizes import count, duration, size
 from tychora_schemas.receipts import AddReport, InventoryReport, NamedPath, PathReport, VerifyReport
 
-__all__ = ["added", "attention", "inventory", "summary", "verified"]
+__all__ = ["added", "attention", "grouped", "inventory", "notes", "summary", "verified"]
 
 NAMED = 10
 """Paths that are named of a group before the rest is only counted."""
@@ -39,11 +39,12 @@ def attention(report: AddReport, style: Style) -> str:
     warnings = [PathReport(path=each.path, reason=warning) for each in read for warning in each.warnings]
     moves = [NamedPath(path=each.path, note=f"was {each.was}") for each in report.moved if each.was]
     blocks = [
-        *_grouped("quarantined", "red", report.quarantined, style),
-        *_grouped("held for review", "yellow", report.held, style),
-        *_grouped("read with a warning", "yellow", warnings, style),
-        *_notes("moved", "blue", moves, style),
-        *_notes("changed by another writer meanwhile", "yellow", report.conflicts, style),
+        *grouped("quarantined", "red", report.quarantined, style),
+        *grouped("held for review", "yellow", report.held, style),
+        *grouped("read with a warning", "yellow", warnings, style),
+        *notes("moved", "blue", moves, style),
+        *notes("changed by another writer meanwhile", "yellow", report.conflicts, style),
+        *(f"{style('yellow', 'advice')}: {safe_line(each.note)}" for each in report.notes),
     ]
     return "\n".join(blocks)
 
@@ -54,34 +55,38 @@ def inventory(report: InventoryReport, style: Style) -> str:
     twins = [NamedPath(path=first, note="has the bytes of " + ", ".join(rest)) for first, *rest in report.duplicates]
     moves = [NamedPath(path=each.path, note=f"was {each.was}") for each in report.moved if each.was]
     blocks = [
-        *_grouped("cannot be read", "red", report.cannot, style),
-        *_grouped("would be skipped", "yellow", report.skipped, style),
-        *_notes("would be moved", "blue", moves, style),
-        *_notes("would be removed", "blue", [NamedPath(path=each.path, note="") for each in report.removed], style),
-        *_notes("equal bytes", "blue", twins, style),
-        *_notes("names that collide on some systems", "yellow", collisions, style),
-        *_notes("names that some systems refuse", "yellow", report.reserved, style),
+        *grouped("cannot be read", "red", report.cannot, style),
+        *grouped("would be skipped", "yellow", report.skipped, style),
+        *notes("would be moved", "blue", moves, style),
+        *notes("would be removed", "blue", [NamedPath(path=each.path, note="") for each in report.removed], style),
+        *notes("equal bytes", "blue", twins, style),
+        *notes("names that collide on some systems", "yellow", collisions, style),
+        *notes("names that some systems refuse", "yellow", report.reserved, style),
         f"would capture {count(len(report.captured), 'file')} ({size(report.bytes)}); {report.unchanged:,} unchanged",
     ]
     return "\n".join(blocks) + "\n"
 
 
 def verified(report: VerifyReport, style: Style) -> str:
-    """Every problem, then the verdict."""
-    problems = [f"{style('red', safe_line(each.path))}: {safe_line(each.note)}" for each in report.problems]
+    """What was repaired, every problem and note, then the verdict."""
+    lines = [
+        *notes("repaired", "green", report.repaired, style),
+        *(f"{style('red', safe_line(each.path))}: {safe_line(each.note)}" for each in report.problems),
+        *(f"{style('yellow', safe_line(each.path))}: {safe_line(each.note)}" for each in report.notes),
+    ]
     checked = f"{count(report.files, 'file')}, {size(report.bytes)}, {count(report.units, 'unit')} checked"
     verdict = style("green", "● intact") if report.ok else style("red", f"● {count(len(report.problems), 'problem')}")
-    problems += [f"{style('yellow', safe_line(each.path))}: {safe_line(each.note)}" for each in report.notes]
-    return "\n".join([*problems, f"{verdict}: {checked}; snapshot {report.snapshot_id[:16] or 'none'}"]) + "\n"
+    lines.append(f"{verdict}: {checked}; snapshot {report.snapshot_id[:16] or 'none'}")
+    return "\n".join(lines) + "\n"
 
 
-def _grouped(title: str, colour: str, reports: Sequence[PathReport], style: Style) -> Iterable[str]:
+def grouped(title: str, colour: str, reports: Sequence[PathReport], style: Style) -> Iterable[str]:
     """One block per reason, the most frequent first: the paths under it, and what to do about it once."""
     groups: dict[tuple[str, str], list[str]] = {}
     for each in reports:
         groups.setdefault((each.reason or "", each.next_step or ""), []).append(each.path)
     for (reason, step), paths in sorted(groups.items(), key=lambda group: -len(group[1])):
-        yield f"{style(colour, f'{len(paths):,} {title}')}: {safe_line(reason)}" if reason else style(colour, title)
+        yield style(colour, f"{len(paths):,} {title}") + (f": {safe_line(reason)}" if reason else "")
         yield from (f"  {safe_line(path)}" for path in paths[:NAMED])
         if len(paths) > NAMED:
             yield style("dim", f"  and {len(paths) - NAMED:,} more")
@@ -89,9 +94,10 @@ def _grouped(title: str, colour: str, reports: Sequence[PathReport], style: Styl
             yield f"  {style('dim', 'next:')} {safe_line(step)}"
 
 
-def _notes(title: str, colour: str, notes: Sequence[NamedPath], style: Style) -> Iterable[str]:
-    if notes:
-        yield style(colour, f"{len(notes):,} {title}")
-        yield from (f"  {safe_line(' '.join((each.path, each.note)).strip())}" for each in notes[:NAMED])
-        if len(notes) > NAMED:
-            yield style("dim", f"  and {len(notes) - NAMED:,} more")
+def notes(title: str, colour: str, named: Sequence[NamedPath], style: Style) -> Iterable[str]:
+    """A counted title and, under it, each path with its note; nothing where there are none."""
+    if named:
+        yield style(colour, f"{len(named):,} {title}")
+        yield from (f"  {safe_line(' '.join((each.path, each.note)).strip())}" for each in named[:NAMED])
+        if len(named) > NAMED:
+            yield style("dim", f"  and {len(named) - NAMED:,} more")

@@ -66,11 +66,12 @@ def overview(shown: WorkspaceOverview, style: Style) -> str:
         ("collections", _counts(shown.collections)),
         ("kinds", _counts(shown.kinds)),
         ("chunks", f"{shown.chunks:,} in {count(shown.batches, 'batch', 'batches')}"),
-        ("families", ", ".join(f"{name} ({number:,} vectors)" for name, number in shown.families.items())),
+        ("families", ", ".join(f"{name} ({count(number, 'vector')})" for name, number in shown.families.items())),
         ("size", size(sum(shown.bytes.values()))),
         ("of that", ", ".join(f"{name} {size(number)}" for name, number in shown.bytes.items())),
         ("commits", f"{shown.commits:,}"),
         ("newest", f"snapshot {shown.snapshot_id}" if shown.snapshot_id else ""),
+        *(("advice", each.note) for each in shown.notes),
     ]
     return _pairs(pairs, style) + "\n"
 
@@ -97,10 +98,11 @@ def history(entries: Sequence[HistoryEntry], style: Style) -> str:
             each.time[:19],
             f"{each.sources:,}",
             f"{each.chunks:,}",
+            ", ".join(each.tags),
         )
         for back, each in enumerate(entries)
     ]
-    return table(("reference", "snapshot", "time (UTC)", "sources", "chunks"), rows, style, right=(3, 4)) + "\n"
+    return table(("reference", "snapshot", "time (UTC)", "sources", "chunks", "tags"), rows, style, right=(3, 4)) + "\n"
 
 
 def configuration(entries: Sequence[ConfigurationEntry], style: Style) -> str:

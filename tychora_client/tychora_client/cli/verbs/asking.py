@@ -1,4 +1,4 @@
-"""What each verb does: ask the client, choose the shape of the answer, and its exit code."""
+"""The verbs that fill a workspace and ask it: init, add, search, inspect, verify."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from tychora_client.cli.arguments import INSPECTIONS
+from tychora_client.cli.arguments.asking import INSPECTIONS
 from tychora_client.cli.failures import INTERRUPTED
 from tychora_client.cli.output import Outcome, as_json, write
+from tychora_client.cli.verbs.base import client_of, pairs, settings_of, shown
 from tychora_client.client import Client
 from tychora_client.progress import ProgressLine
 from tychora_client.render.ansi import Style
 from tychora_client.render.safe import safe_line
-from tychora_schemas.errors import PARTLY_DONE, CorruptWorkspace, InvalidRequest
+from tychora_schemas.errors import PARTLY_DONE, CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.result import QueryResult
 
-__all__ = ["run"]
+__all__ = ["add", "init", "inspect", "search", "verify"]
 
 RUN = "run_"
 
 
-def run(options: Namespace, machine: bool) -> Outcome:
-    """Run the verb of a parsed command line; `machine` asks for JSON. Raises TychoraError."""
-    return VERBS[options.verb](options, machine)
-
-
-def _init(options: Namespace, machine: bool) -> Outcome:
-    with Client.create(options.workspace, options.profile, _settings(options)) as client:
+def init(options: Namespace, machine: bool) -> Outcome:
+    """Make an empty workspace."""
+    with Client.create(options.workspace, options.profile, settings_of(options)) as client:
         marker = client.workspace.marker
         if machine:
             made = {"url": client.workspace.store.url, "workspace_id": marker.workspace_id, "profile": marker.profile}
@@ -41,12 +40,13 @@ def _init(options: Namespace, machine: bool) -> Outcome:
         return Outcome(f"{made_line}\n{style('dim', 'next:')} tychora add {name} PATH\n")
 
 
-def _add(options: Namespace, machine: bool) -> Outcome:
+def add(options: Namespace, machine: bool) -> Outcome:
+    """Bring files in, or say what that would do."""
     from tychora_client.render import reports
 
     line = ProgressLine(sys.stderr)
     asked = {"collection": options.collection, "name": options.name, "progress": line}
-    with _client(options) as client:
+    with client_of(options) as client:
         try:
             report = client.add(options.paths, dry_run=options.dry_run, **asked)
         finally:
@@ -63,9 +63,10 @@ def _add(options: Namespace, machine: bool) -> Outcome:
     return Outcome(as_json(report), code)
 
 
-def _search(options: Namespace, machine: bool) -> Outcome:
+def search(options: Namespace, machine: bool) -> Outcome:
+    """Ask for evidence."""
     question = _question(options.question)
-    with _client(options) as client:
+    with client_of(options) as client:
         result = client.search(
             question,
             options.k,
@@ -94,17 +95,20 @@ def _shown(result: QueryResult, form: str, question: str = "", budget_tokens: in
     return Outcome(text(result, Style.of(sys.stdout)))
 
 
-def _inspect(options: Namespace, machine: bool) -> Outcome:
+def inspect(options: Namespace, machine: bool) -> Outcome:
+    """Show what a workspace holds, or what an id names."""
     from tychora_client.render import tables
 
     subjects = options.subjects
+    if subjects and subjects[0] == "diff":
+        return _difference(options, machine)
     if any(subject in INSPECTIONS for subject in subjects) and len(subjects) > 1:
         raise InvalidRequest(
             f"{' and '.join(subjects)} are not shown together",
             next_step=f"ask for one of {', '.join(INSPECTIONS)}, or for ids",
         )
     style = Style.of(sys.stdout)
-    with _client(options) as client:
+    with client_of(options) as client:
         found: Any
         show: Callable[[Any, Style], str]
         match subjects:
@@ -118,9 +122,14 @@ def _inspect(options: Namespace, machine: bool) -> Outcome:
                 found, show = client.configuration(), tables.configuration
             case ["jobs"]:
                 found, show = client.jobs(), tables.jobs
+            case ["statements"]:
+                from tychora_client.render.statements import statements
+
+                found, show = client.statements(), statements
             case [run_id] if run_id.startswith(RUN):
                 return _shown(client.replay(run_id), "json" if machine else "text")
             case ids:
+                _refuse_misspelt(ids)
                 several = [client.evidence(each, options.at) for each in ids]
                 if machine:
                     return Outcome(as_json(several if len(ids) > 1 else several[0]))
@@ -128,59 +137,61 @@ def _inspect(options: Namespace, machine: bool) -> Outcome:
     return Outcome(as_json(found) if machine else show(found, style))
 
 
-def _verify(options: Namespace, machine: bool) -> Outcome:
+def _refuse_misspelt(ids: Iterable[str]) -> None:
+    from difflib import get_close_matches
+
+    for each in ids:
+        if near := get_close_matches(each, INSPECTIONS, 1):
+            raise InvalidRequest(f"{each!r} is no id", next_step=f"did you mean {near[0]}?")
+
+
+def _difference(options: Namespace, machine: bool) -> Outcome:
+    from tychora_client.render.difference import difference
+
+    if not 2 <= len(options.subjects) <= 3:
+        raise InvalidRequest("diff compares two snapshots", next_step="write diff A B, or diff A for the newest one")
+    questions = [*options.questions, *(_lines(options.file) if options.file else ())]
+    before, after = [*options.subjects[1:], "main"][:2]
+    with client_of(options) as client:
+        return shown(client.difference(before, after, questions), machine, difference)
+
+
+def _lines(file: str) -> list[str]:
+    """The questions of a file, one a line, or one JSON object with a `question` a line; empty lines are left out."""
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise NotFound(f"the questions in {file} cannot be read: {error}", next_step="check the path") from error
+    return [_asked(line) for line in lines if line.strip()]
+
+
+def _asked(line: str) -> str:
+    if line.lstrip().startswith("{"):
+        with suppress(ValueError, KeyError, TypeError):
+            return str(json.loads(line)["question"])
+    return line.strip()
+
+
+def verify(options: Namespace, machine: bool) -> Outcome:
+    """Check every file, and repair what can be repaired where that is asked for."""
     from tychora_client.render.reports import verified
 
+    if options.other and not options.repair:
+        raise InvalidRequest("--from goes with --repair", next_step="add --repair, or leave --from out")
     line = ProgressLine(sys.stderr)
-    with _client(options) as client:
+    with client_of(options) as client:
         try:
-            report = client.verify(options.sample, progress=line)
+            report = client.verify(options.sample, repair=options.repair, other=options.other, progress=line)
         finally:
             line.close()
-    code = 0 if report.ok else CorruptWorkspace.exit_code
-    return Outcome(as_json(report) if machine else verified(report, Style.of(sys.stdout)), code)
-
-
-VERBS: dict[str, Callable[[Namespace, bool], Outcome]] = {
-    "init": _init,
-    "add": _add,
-    "search": _search,
-    "inspect": _inspect,
-    "verify": _verify,
-}
-
-
-def _client(options: Namespace) -> Client:
-    return Client(options.workspace, **_settings(options))
-
-
-def _settings(options: Namespace) -> dict[str, Any]:
-    """`--set` values, read as JSON where they are JSON, else as text."""
-    return {key: _value(value) for key, value in _pairs("--set", options.settings)}
+    return shown(report, machine, verified, 0 if report.ok else CorruptWorkspace.exit_code)
 
 
 def _filters(words: Iterable[str]) -> dict[str, list[str]]:
     filters: dict[str, list[str]] = {}
-    for key, value in _pairs("--filter", words):
+    for key, value in pairs("--filter", words):
         filters.setdefault(key, []).append(value)
     return filters
-
-
-def _pairs(option: str, words: Iterable[str]) -> list[tuple[str, str]]:
-    pairs = []
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not key or not equals:
-            raise InvalidRequest(f"{option} {word!r} is no KEY=VALUE", next_step=f"write {option} {key or 'KEY'}=VALUE")
-        pairs.append((key, value))
-    return pairs
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _question(word: str) -> str:
