@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from measure import Cost, folder_bytes
-from tychora_format.pack import pack, unpack
+from tychora_format.packed.pack import pack, unpack
 from tychora_format.store.packed import PackedStore
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace

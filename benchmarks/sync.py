@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from support import s3
 from tychora_format.cache import Cache
-from tychora_functions.sync import sync
+from tychora_functions.copies.sync import sync
 
 Figures = dict[str, list[tuple[float, int, int, int]]]
 """What was done → per round its seconds, bytes, files and requests to the S3 server."""

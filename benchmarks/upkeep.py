@@ -34,7 +34,7 @@ WARMING = 5
 COMPACT = """
 import sys
 from tychora_format.workspace import Workspace
-from tychora_functions.compact import compact
+from tychora_functions.maintain.compact import compact
 print(compact(Workspace.open(sys.argv[1])).model_dump_json())
 """
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from tychora_format.snapshot import Snapshot
 from tychora_format.staging import Collected
 from tychora_format.workspace import Workspace
-from tychora_functions.advice import advice
 from tychora_functions.interrupt import Interrupt
 from tychora_functions.job import Job, Watcher
+from tychora_functions.maintain.advice import advice
 from tychora_functions.parse.detect import Format, detect
 from tychora_functions.plan import Plan, plan
 from tychora_functions.portable import colliding, reserved

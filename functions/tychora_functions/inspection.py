@@ -11,7 +11,7 @@ from tychora_format.manifest import Manifest
 from tychora_format.snapshot import Snapshot
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
-from tychora_functions.advice import advice
+from tychora_functions.maintain.advice import advice
 from tychora_schemas.receipts import (
     ConfigurationEntry,
     HistoryEntry,

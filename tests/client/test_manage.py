@@ -95,7 +95,7 @@ def test_many_batches_are_noted_until_they_are_compacted(
     tychora: Run, held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit is lowered here: with the real one this would take forty runs."""
-    monkeypatch.setattr("tychora_functions.compact.MANY_BATCHES", 1)
+    monkeypatch.setattr("tychora_functions.maintain.compact.MANY_BATCHES", 1)
     (tmp_path / "new.txt").write_text("One more batch.")
     added = AddReport.model_validate_json(tychora("add", held, "new.txt").out)
     seen = WorkspaceOverview.model_validate_json(tychora("inspect", held).out)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from tychora_format.pack import pack, unpack
-from tychora_format.rewriting import rewriting
+from tychora_format.packed.pack import pack, unpack
+from tychora_format.packed.rewriting import rewriting
 from tychora_format.workspace import Workspace
 
 

@@ -16,9 +16,9 @@ from tychora_format.manifest import snapshot_path
 from tychora_format.objects import object_path
 from tychora_format.store import MemoryStore
 from tychora_format.workspace import Workspace, utc_now
-from tychora_functions.collect import collect
-from tychora_functions.compact import compact
-from tychora_functions.verify import verify
+from tychora_functions.maintain.collect import collect
+from tychora_functions.maintain.compact import compact
+from tychora_functions.maintain.verify import verify
 from tychora_schemas.errors import Busy, CorruptWorkspace, InvalidRequest, ProviderUnavailable
 from tychora_schemas.identity import content_sha256
 

@@ -15,22 +15,22 @@ from pathlib import Path
 import pytest
 
 from bundles import contents, embeddings_of, read_everything, settings, small_change, write_corpus
-from tychora_format.archive import place
 from tychora_format.cache import Cache
 from tychora_format.manifest import snapshot_path
 from tychora_format.objects import object_path
-from tychora_format.pack import create, pack, unpack
-from tychora_format.rewriting import rewriting
+from tychora_format.packed.archive import place
+from tychora_format.packed.pack import create, pack, unpack
+from tychora_format.packed.rewriting import rewriting
 from tychora_format.sealed import seal
 from tychora_format.statements import Statement
 from tychora_format.store import MemoryStore
 from tychora_format.store.packed import PackedStore
 from tychora_format.workspace import MARKER, Workspace
-from tychora_functions import packing
 from tychora_functions.add import add
+from tychora_functions.copies import packing
+from tychora_functions.maintain.verify import verify
 from tychora_functions.publish import Change, publish
 from tychora_functions.query.query import query
-from tychora_functions.verify import verify
 from tychora_schemas.errors import Busy, Conflict, CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.requests import QueryRequest
 
@@ -127,7 +127,7 @@ def test_two_clones_pack_to_the_same_bytes(bundle: Path, tmp_path: Path) -> None
     two.rename(one)
     (clone / "x").rename(two)
     script = "import os, sys; os.umask(int(sys.argv[3], 8))\n"
-    script += "from tychora_format.pack import pack; from tychora_format.workspace import Workspace\n"
+    script += "from tychora_format.packed.pack import pack; from tychora_format.workspace import Workspace\n"
     script += "print(pack(Workspace.open(sys.argv[1]), sys.argv[2]).sha256)"
     sums = set()
     for bundle_of, zone, seed, mask in ((bundle, "UTC", "1", "022"), (clone, "Asia/Kathmandu", "77", "077")):

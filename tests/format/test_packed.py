@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tychora_format.archive import ALIGNMENT, Member, place, write_archive
-from tychora_format.exclusive import exclusive
+from tychora_format.packed.archive import ALIGNMENT, Member, place, write_archive
+from tychora_format.packed.exclusive import exclusive
 from tychora_format.store import LocalStore, MemoryStore, Store
 from tychora_format.store.overlay import OverlayStore
 from tychora_format.store.packed import PackedStore
@@ -184,7 +184,7 @@ def test_beyond_four_gigabytes(tmp_path: Path) -> None:
     """Sizes and places of more than 32 bits: the form is the same, and stock tools find the members."""
     large = (1 << 32) + 5
     first, second = place("objects/large", large, 0), place("tychora.json", 2, place("objects/large", large, 0).end)
-    from tychora_format.archive import central_header, end_records, local_header
+    from tychora_format.packed.archive import central_header, end_records, local_header
 
     file = tmp_path / "large.tychora"
     with file.open("wb") as stream:  # with a hole: it takes no room on the disk
@@ -234,7 +234,7 @@ def test_what_no_packed_file_may_hold_is_not_packed(file: Path, names: Sequence[
 def test_one_holds_a_lock(tmp_path: Path) -> None:
     """A second taker hears Busy at once, in this process and in another; when it is free the next one has it."""
     lock = tmp_path / "folder" / "lock"
-    script = "import sys; from pathlib import Path; from tychora_format.exclusive import exclusive\n"
+    script = "import sys; from pathlib import Path; from tychora_format.packed.exclusive import exclusive\n"
     script += "with exclusive(Path(sys.argv[1]), 'it'): print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", script, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -16,8 +16,8 @@ from tychora_format.store import LocalStore
 from tychora_format.versions import MIGRATIONS, VERSIONS, Migration, require_format, upgrade
 from tychora_format.workspace import MARKER, Workspace
 from tychora_functions.add import add
+from tychora_functions.maintain.verify import verify
 from tychora_functions.query.query import query, replay
-from tychora_functions.verify import verify
 from tychora_schemas.errors import UnsupportedContent
 from tychora_schemas.identity import content_sha256
 from tychora_schemas.requests import QueryRequest

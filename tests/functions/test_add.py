@@ -11,8 +11,8 @@ import pytest
 
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add, inventory
+from tychora_functions.maintain.verify import verify
 from tychora_functions.query import query
-from tychora_functions.verify import verify
 from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.receipts import AddReport
 from tychora_schemas.requests import QueryRequest

@@ -26,13 +26,13 @@ from tychora_format.snapshot import Snapshot, content_leaf, content_root
 from tychora_format.statements import Statement
 from tychora_format.store import LocalStore, MemoryStore
 from tychora_format.workspace import Workspace, utc_now
-from tychora_functions import carrying
 from tychora_functions.add import add
-from tychora_functions.compact import MANY_BATCHES, compact, needs_compaction
+from tychora_functions.maintain import carrying
+from tychora_functions.maintain.compact import MANY_BATCHES, compact, needs_compaction
+from tychora_functions.maintain.verify import verify
 from tychora_functions.progress import Progress
 from tychora_functions.publish import Change, publish
 from tychora_functions.query.query import query
-from tychora_functions.verify import verify
 from tychora_schemas.errors import TychoraError
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.result import QueryResult
@@ -57,7 +57,7 @@ QUESTIONS = [
 COMPACT = """
 import sys
 from tychora_format.workspace import Workspace
-from tychora_functions.compact import compact
+from tychora_functions.maintain.compact import compact
 import lance, tantivy
 workspace = Workspace.open(sys.argv[1])
 print("ready", flush=True)

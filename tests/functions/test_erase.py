@@ -23,11 +23,11 @@ from tychora_format.snapshot import content_root
 from tychora_format.statements import InForce
 from tychora_format.store import LocalStore
 from tychora_format.workspace import Workspace
-from tychora_functions.compact import compact
-from tychora_functions.erase import erase
 from tychora_functions.inspection import sources
+from tychora_functions.maintain.compact import compact
+from tychora_functions.maintain.erase import erase
+from tychora_functions.maintain.withdraw import restore, withdraw
 from tychora_functions.publish import Change, publish
-from tychora_functions.withdraw import restore, withdraw
 from tychora_schemas.errors import NotFound
 
 AMBER, BASALT, CEDAR = "The amber lamp burns.", "The basalt floor is cold.", "The cedar door\n\nis shut."

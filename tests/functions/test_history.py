@@ -8,12 +8,12 @@ import pytest
 
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
-from tychora_functions.comparison import compare
+from tychora_functions.history.comparison import compare
+from tychora_functions.history.rollback import rollback
+from tychora_functions.history.tag import tag, untag
 from tychora_functions.inspection import history
+from tychora_functions.maintain.verify import verify
 from tychora_functions.query.query import query
-from tychora_functions.rollback import rollback
-from tychora_functions.tag import tag, untag
-from tychora_functions.verify import verify
 from tychora_schemas.errors import InvalidRequest, NotFound
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.settings import resolve_settings

@@ -9,8 +9,8 @@ from tychora_format.cache import Cache
 from tychora_format.store import LocalStore, Store
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
+from tychora_functions.maintain.verify import verify
 from tychora_functions.query import query
-from tychora_functions.verify import verify
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.settings import resolve_settings
 

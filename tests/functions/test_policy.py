@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support.histories import new_workspace, publish_texts
 from tychora_format.cache import Cache
 from tychora_format.workspace import Workspace
-from tychora_functions.expire import expire
 from tychora_functions.inspection import sources
-from tychora_functions.policy import grants, policies, set_policy
+from tychora_functions.maintain.expire import expire
+from tychora_functions.maintain.policy import grants, policies, set_policy
 from tychora_schemas.errors import InvalidRequest, NotFound
 from tychora_schemas.maintenance import PolicyEntry
 

@@ -21,15 +21,15 @@ from tychora_format.erasure import erase_from_batches
 from tychora_format.log import Proposal
 from tychora_format.manifest import FileEntry
 from tychora_format.objects import object_path
-from tychora_format.pack import pack
+from tychora_format.packed.pack import pack
 from tychora_format.sealed import unseal
 from tychora_format.statements import Statement
 from tychora_format.store import LocalStore, MemoryStore, Store, open_store
 from tychora_format.workspace import MARKER, Workspace, utc_now
-from tychora_functions import last_sync
+from tychora_functions.copies import last_sync
+from tychora_functions.copies.sync import sync
+from tychora_functions.maintain.verify import verify
 from tychora_functions.progress import Progress
-from tychora_functions.sync import sync
-from tychora_functions.verify import verify
 from tychora_schemas.errors import Conflict, CorruptWorkspace, InvalidRequest, UnsupportedContent
 from tychora_schemas.identity import content_sha256
 
@@ -62,7 +62,7 @@ def open_any(s3_models: Any, monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(place: str) -> Store:
         return open_store(place, session=s3_models) if place.startswith("s3://") else open_store(place)
 
-    monkeypatch.setattr("tychora_functions.location.open_store", opened)
+    monkeypatch.setattr("tychora_functions.copies.location.open_store", opened)
     return opened
 
 
@@ -601,7 +601,7 @@ def test_a_sync_with_nothing_to_do_asks_each_place_three_times(
 ) -> None:
     """The log, the statements, the tags; for a store that counts whole seconds once its tags have settled."""
     origin, target = remote_store(source), FaultyStore(MemoryStore(secrets.token_hex(8)))
-    monkeypatch.setattr("tychora_functions.location.open_store", lambda name: target)
+    monkeypatch.setattr("tychora_functions.copies.location.open_store", lambda name: target)
     withdraw(source, "source_" + "0" * 64)
     workspace = Workspace.open(origin, cache=source.cache)
     first = sync(workspace, "memory://destination")

@@ -18,9 +18,9 @@ from tychora_format.store import LocalStore
 from tychora_format.workspace import Workspace
 from tychora_functions.evidence import evidence, verify_citation
 from tychora_functions.inspection import sources
+from tychora_functions.maintain.targets import resolve_target
+from tychora_functions.maintain.withdraw import restore, withdraw
 from tychora_functions.query import query, replay
-from tychora_functions.targets import resolve_target
-from tychora_functions.withdraw import restore, withdraw
 from tychora_schemas.errors import InvalidRequest, NotFound, UnsupportedContent
 from tychora_schemas.requests import QueryRequest
 

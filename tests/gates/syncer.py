@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 
 from tychora_format import transfer
+from tychora_functions.copies.sync import sync
 from tychora_functions.progress import Progress
-from tychora_functions.sync import sync
 
 
 def main(source: str, destination: str) -> None:

@@ -26,10 +26,10 @@ from tychora_format.staging import Collected, Staged
 from tychora_format.store import LocalStore, MemoryStore, Store
 from tychora_format.workspace import Workspace, utc_now
 from tychora_functions import publish as publishing
-from tychora_functions.collect import collect
-from tychora_functions.compact import compact
+from tychora_functions.maintain.collect import collect
+from tychora_functions.maintain.compact import compact
+from tychora_functions.maintain.verify import verify
 from tychora_functions.publish import publish
-from tychora_functions.verify import verify
 from tychora_schemas.errors import Busy, CorruptWorkspace, TychoraError
 from tychora_schemas.identity import content_sha256
 

@@ -15,8 +15,8 @@ from support.faulty import Fault, FaultyStore, every
 from tychora_format.cache import Cache
 from tychora_format.store import LocalStore, Store, open_store
 from tychora_format.workspace import Workspace
+from tychora_functions.maintain.verify import verify
 from tychora_functions.publish import Change, publish
-from tychora_functions.verify import verify
 from tychora_schemas.errors import ProviderUnavailable
 from tychora_schemas.receipts import AddReport
 

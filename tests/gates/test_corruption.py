@@ -20,9 +20,9 @@ from tychora_format.sealed import seal, unseal
 from tychora_format.statements import Statement
 from tychora_format.workspace import MARKER, Workspace, utc_now
 from tychora_functions.add import add
+from tychora_functions.maintain.verify import verify
 from tychora_functions.publish import publish
 from tychora_functions.query.query import query
-from tychora_functions.verify import verify
 from tychora_schemas.errors import CorruptWorkspace, TychoraError, UnsupportedContent
 from tychora_schemas.identity import canonical_json, content_sha256
 from tychora_schemas.requests import QueryRequest

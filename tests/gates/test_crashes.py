@@ -19,8 +19,8 @@ from tychora_format.cache import Cache
 from tychora_format.store import LocalStore
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
+from tychora_functions.maintain.verify import verify
 from tychora_functions.publish import publish
-from tychora_functions.verify import verify
 from tychora_schemas.errors import CorruptWorkspace, TychoraError
 from tychora_schemas.receipts import AddReport
 

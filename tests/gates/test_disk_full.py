@@ -16,10 +16,10 @@ from tychora_format.cache import Cache
 from tychora_format.store import LocalStore, MemoryStore
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
-from tychora_functions.packing import pack, unpack
+from tychora_functions.copies.packing import pack, unpack
+from tychora_functions.copies.sync import sync
+from tychora_functions.maintain.verify import verify
 from tychora_functions.query.query import query
-from tychora_functions.sync import sync
-from tychora_functions.verify import verify
 from tychora_schemas.errors import BudgetExceeded, TychoraError
 from tychora_schemas.requests import QueryRequest
 

@@ -25,14 +25,14 @@ from tychora_format.proof import check_proof, encode_proof
 from tychora_format.store.packed import PackedStore
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
-from tychora_functions.collect import collect
-from tychora_functions.erase import erase
+from tychora_functions.copies.packing import pack
 from tychora_functions.evidence import evidence, verify_citation
 from tychora_functions.inspection import history, sources
-from tychora_functions.packing import pack
+from tychora_functions.maintain.collect import collect
+from tychora_functions.maintain.erase import erase
+from tychora_functions.maintain.verify import verify
 from tychora_functions.proving import prove
 from tychora_functions.query import query, replay
-from tychora_functions.verify import verify
 from tychora_schemas.errors import TychoraError
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.result import Citation, QueryResult

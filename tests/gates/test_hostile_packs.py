@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tychora_format.archive import Member, write_archive
-from tychora_format.pack import unpack
+from tychora_format.packed.archive import Member, write_archive
+from tychora_format.packed.pack import unpack
 from tychora_format.sealed import seal
 from tychora_format.store.packed import PackedStore
 from tychora_format.workspace import Workspace

@@ -112,7 +112,7 @@ def hook(event, arguments):
 
 from tychora_format.workspace import Workspace
 from tychora_functions.query.query import query
-from tychora_functions.verify import verify
+from tychora_functions.maintain.verify import verify
 from tychora_schemas.requests import QueryRequest
 import lance, numpy
 

@@ -18,8 +18,8 @@ from bundles import read_everything, settings, write_corpus
 from odd import ODDITIES
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
+from tychora_functions.maintain.verify import verify
 from tychora_functions.progress import Progress
-from tychora_functions.verify import verify
 from tychora_schemas.receipts import AddReport, PathReport
 
 FAILURES = re.compile(r"parser failed|parser died|longer than|more than \d+ MB of memory")

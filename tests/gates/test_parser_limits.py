@@ -14,7 +14,7 @@ import pytest
 from bundles import settings
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
-from tychora_functions.verify import verify
+from tychora_functions.maintain.verify import verify
 from tychora_schemas.receipts import AddReport
 
 SABOTAGE = '''

@@ -15,12 +15,12 @@ from tychora_format.cache import Cache
 from tychora_format.store import LocalStore
 from tychora_format.workspace import Workspace
 from tychora_functions.delivery import ATTEMPTS, delivered
-from tychora_functions.erase import erase
 from tychora_functions.evidence import evidence, verify_citation
 from tychora_functions.inspection import sources
+from tychora_functions.maintain.erase import erase
+from tychora_functions.maintain.withdraw import withdraw
 from tychora_functions.query import query, replay
 from tychora_functions.query.trace import Trace
-from tychora_functions.withdraw import withdraw
 from tychora_schemas.errors import Busy, NotFound
 from tychora_schemas.requests import QueryRequest
 from tychora_schemas.result import QueryResult

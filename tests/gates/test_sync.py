@@ -20,10 +20,10 @@ from tychora_format.manifest import snapshot_path
 from tychora_format.store import LocalStore, MemoryStore, Store
 from tychora_format.workspace import Workspace
 from tychora_functions.add import add
+from tychora_functions.copies.sync import sync
+from tychora_functions.maintain.verify import verify
 from tychora_functions.publish import publish
 from tychora_functions.query import query, replay
-from tychora_functions.sync import sync
-from tychora_functions.verify import verify
 from tychora_schemas.errors import CorruptWorkspace, ProviderUnavailable, TychoraError
 from tychora_schemas.requests import QueryRequest
 
@@ -154,7 +154,7 @@ def test_s3_the_kth_call_to_the_destination_fails(tmp_path: Path, fault: Fault) 
         name = f"memory://{secrets.token_hex(8)}"
         store = FaultyStore(MemoryStore(name), only(failing, fault))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tychora_functions.location.open_store", lambda name, store=store: store)
+            patch.setattr("tychora_functions.copies.location.open_store", lambda name, store=store: store)
             try:
                 sync(source, name)
             except TychoraError as error:
@@ -208,7 +208,7 @@ def test_s4_one_percent_of_a_thousand_sources_changes(tmp_path: Path, monkeypatc
 def test_s4_a_sync_does_not_even_load_parsers_and_models() -> None:
     """S4: what is not loaded is not run."""
     code = (
-        "import sys, tychora_functions.sync; steps = ('tychora_functions.parse', 'tychora_functions.embed'); "
+        "import sys, tychora_functions.copies.sync; steps = ('tychora_functions.parse', 'tychora_functions.embed'); "
         "print([name for name in sys.modules if name.startswith(steps)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -97,9 +97,7 @@ class Copy:
 
     def standing(self, target: str) -> frozenset[str]:
         """The withdrawals and restorations of a target that none replaces."""
-        about = {
-            each: said for each, said in self.said.items() if said.kind != "erasure" and said.names == {target}
-        }
+        about = {each: said for each, said in self.said.items() if said.kind != "erasure" and said.names == {target}}
         return frozenset(about.keys() - {past for said in about.values() for past in said.replaces})
 
     @property
@@ -120,21 +118,28 @@ class Copy:
         return {source: row for source, row in self.recorded(content).items() if withdrawn.isdisjoint(row.names)}
 
 
-def merged(one: Content, other: Content, bases: list[Content]) -> dict[str, set[Row | None]]:
+def merged(one: Content, other: Content, bases: list[Content], erased: frozenset[str]) -> dict[str, set[Row | None]]:
     """Per source, what a three-way merge may make of it; None where it may be absent.
 
     Where both sides changed a source either may win, but it does not vanish; where several bases disagree, either may.
+    An erased row may stand in a snapshot or not, as it was taken out of some.
     """
     options: dict[str, set[Row | None]] = {}
     for source in sorted(one.keys() | other.keys()):
-        a, b = one.get(source), other.get(source)
+        sides = one.get(source), other.get(source)
         before = {base.get(source) for base in bases} or {None}
-        if a == b:
-            options[source] = {a}
-        elif len(before) > 1:
-            options[source] = {a, b}
-        elif a in before or b in before:
-            options[source] = {b if a in before else a}
-        else:
-            options[source] = {a, b} - {None}
+        options[source] = _choice(*sides, before)
+        if any(row and not erased.isdisjoint(row.names) for row in (*sides, *before)):
+            cleaned = [None if row is None or not erased.isdisjoint(row.names) else row for row in sides]
+            options[source] |= _choice(cleaned[0], cleaned[1], before | {None})
     return options
+
+
+def _choice(one: Row | None, other: Row | None, before: set[Row | None]) -> set[Row | None]:
+    if one == other:
+        return {one}
+    if len(before) > 1:
+        return {one, other}
+    if one in before or other in before:
+        return {other if one in before else one}
+    return {one, other} - {None}

@@ -73,7 +73,7 @@ class Client:
         client = cls(workspace)
         resolve_settings(profile, settings, environment={})
         if is_packed(client.url):
-            from tychora_format.pack import create
+            from tychora_format.packed.pack import create
 
             create(client.url, profile=profile, settings=settings)
         else:
@@ -112,7 +112,7 @@ class Client:
         if not is_packed(self.url):
             yield self.workspace
             return
-        from tychora_format.rewriting import rewriting
+        from tychora_format.packed.rewriting import rewriting
 
         with rewriting(self.url) as workspace:
             yield workspace
@@ -259,28 +259,28 @@ class Client:
         replace: bool = False,
     ) -> PackReport:
         """Write a snapshot with its history into one file `NAME.tychora`, which is a workspace itself."""
-        from tychora_functions.packing import pack
+        from tychora_functions.copies.packing import pack
 
         target = on_this_machine(file)
         return pack(self.workspace, target, at=at, history=history, originals=originals, replace=replace)
 
     def tag(self, name: str, reference: str = "main") -> TagReport:
         """Let a name stand for a snapshot, for every `at` from then on."""
-        from tychora_functions.tag import tag
+        from tychora_functions.history.tag import tag
 
         with self.writing() as workspace:
             return tag(workspace, name, reference)
 
     def untag(self, name: str) -> TagReport:
         """Forget a tag; its snapshot stays."""
-        from tychora_functions.tag import untag
+        from tychora_functions.history.tag import untag
 
         with self.writing() as workspace:
             return untag(workspace, name)
 
     def difference(self, before: str, after: str = "main", questions: Sequence[str] = ()) -> DifferenceReport:
         """Which sources and units differ between two snapshots, and how the answers to `questions` drift."""
-        from tychora_functions.comparison import compare
+        from tychora_functions.history.comparison import compare
 
         return compare(self.workspace, before, after, questions)
 
@@ -334,10 +334,10 @@ class Client:
         everything afterwards. A packed file in which something stays damaged is not written: it stays as it is.
         """
         if not repair:
-            from tychora_functions.verify import verify
+            from tychora_functions.maintain.verify import verify
 
             return verify(self.workspace, sample=sample, progress=progress)
-        from tychora_functions.repair import repair as repaired
+        from tychora_functions.maintain.repair import repair as repaired
 
         report: VerifyReport | None = None
         try:

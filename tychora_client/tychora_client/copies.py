@@ -23,14 +23,14 @@ def sync(
     Only what is missing moves; nothing is parsed or embedded again. Copies that went separate ways are merged, and
     the report lists what both had changed.
     """
-    from tychora_functions.sync import sync as run
+    from tychora_functions.copies.sync import sync as run
 
     return run(as_place(source), as_place(destination), dry_run=dry_run, progress=progress)
 
 
 def unpack(file: str | Path, directory: str | Path) -> UnpackReport:
     """Make a directory of a packed file, after everything in it was checked."""
-    from tychora_functions.packing import unpack as run
+    from tychora_functions.copies.packing import unpack as run
 
     return run(on_this_machine(file), on_this_machine(directory))
 

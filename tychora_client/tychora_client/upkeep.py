@@ -35,7 +35,7 @@ class Upkeep:
 
     def compact(self, progress: Watcher | None = None) -> CompactReport:
         """Index the batches of the newest snapshot anew as one: the same answers, faster."""
-        from tychora_functions.compact import compact
+        from tychora_functions.maintain.compact import compact
 
         with self._client.writing() as workspace:
             return compact(workspace, progress=progress)
@@ -52,35 +52,35 @@ class Upkeep:
 
         With `history` only so many states before the newest are kept, and those that are tagged.
         """
-        from tychora_functions.collect import collect
+        from tychora_functions.maintain.collect import collect
 
         with self._client.writing() as workspace:
             return collect(workspace, dry_run=dry_run, grace_hours=grace_hours, history=history, progress=progress)
 
     def withdraw(self, target: str, reason: str = "") -> StatementReport:
         """Hide a source, a revision or an original at once, in every answer and from every snapshot."""
-        from tychora_functions.withdraw import withdraw
+        from tychora_functions.maintain.withdraw import withdraw
 
         with self._client.writing() as workspace:
             return withdraw(workspace, target, reason)
 
     def restore(self, target: str) -> StatementReport:
         """Show again what was withdrawn."""
-        from tychora_functions.withdraw import restore
+        from tychora_functions.maintain.withdraw import restore
 
         with self._client.writing() as workspace:
             return restore(workspace, target)
 
     def delete(self, target: str, reason: str = "") -> ErasureReport:
         """Erase a source, a revision or an original for good: hidden at once, its bytes go with the next collection."""
-        from tychora_functions.erase import erase
+        from tychora_functions.maintain.erase import erase
 
         with self._client.writing() as workspace:
             return erase(workspace, target, reason)
 
     def policies(self) -> list[PolicyEntry]:
         """The policies in force, oldest first."""
-        from tychora_functions.policy import policies
+        from tychora_functions.maintain.policy import policies
 
         return policies(self._client.workspace)
 
@@ -99,7 +99,7 @@ class Upkeep:
         For `access` the value is `grant` or `revoke`, and `principal` is `user:NAME`, `group:NAME` or `*`. None lifts
         the rule.
         """
-        from tychora_functions.policy import set_policy
+        from tychora_functions.maintain.policy import set_policy
 
         about = {"collection": collection, "source": source, "principal": principal}
         with self._client.writing() as workspace:
@@ -107,21 +107,21 @@ class Upkeep:
 
     def expire(self, *, dry_run: bool = False) -> ExpiryReport:
         """Erase what the retention policies say is to be kept no longer."""
-        from tychora_functions.expire import expire
+        from tychora_functions.maintain.expire import expire
 
         with self._client.writing() as workspace:
             return expire(workspace, dry_run=dry_run)
 
     def rollback(self, reference: str) -> RollbackReport:
         """Commit a new snapshot that holds what an old one held."""
-        from tychora_functions.rollback import rollback
+        from tychora_functions.history.rollback import rollback
 
         with self._client.writing() as workspace:
             return rollback(workspace, reference)
 
     def upgrade(self) -> UpgradeReport:
         """Bring the workspace to the newest format; older versions of Tychora refuse it from then on."""
-        from tychora_functions.upgrade import upgrade
+        from tychora_functions.maintain.upgrade import upgrade
 
         with self._client.writing() as workspace:
             return upgrade(workspace)

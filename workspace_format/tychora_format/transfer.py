@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tychora_format.cache import Cache, hash_file
-from tychora_format.exclusive import exclusive
 from tychora_format.manifest import FileEntry
+from tychora_format.packed.exclusive import exclusive
 from tychora_format.store import Store
 from tychora_format.store.failures import typed_failures
 from tychora_format.store.local import discard, make_directories, sync_directories, sync_file

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from tychora_format.archive import LOCATION_ONLY
+from tychora_format.packed.archive import LOCATION_ONLY
 from tychora_format.store.local import LocalStore
 from tychora_format.store.port import Entry, Store, checked_path
 

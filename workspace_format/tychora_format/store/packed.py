@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from tychora_format.archive import (
+from tychora_format.packed.archive import (
     CENTRAL,
     END,
     END64,
@@ -43,11 +43,11 @@ class PackedStore(Store):
     """A file `NAME.tychora`, opened for reading.
 
     Opening checks everything but the members' data, which the hashes of the bundle cover: the file has exactly the form
-    that `tychora_format.archive` gives it, and holds only paths that are safe to write anywhere. Everything else is
-    CorruptWorkspace. Files outside the layout of a bundle are ignored.
+    that `tychora_format.packed.archive` gives it, and holds only paths that are safe to write anywhere. Everything else
+    is CorruptWorkspace. Files outside the layout of a bundle are ignored.
 
     The file stays open: when another replaces it, this store goes on serving the one that it opened, and says so
-    (`replaced`). It cannot be written to; `tychora_format.rewriting` makes a new one.
+    (`replaced`). It cannot be written to; `tychora_format.packed.rewriting` makes a new one.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tychora_format.archive import Member, verified, write_archive
 from tychora_format.batch import Batch
 from tychora_format.cache import Cache
-from tychora_format.exclusive import exclusive, writing
 from tychora_format.left_out import LEFT_OUT, encode_left_out, originals_left_out
 from tychora_format.log import LogEntry
 from tychora_format.manifest import BatchEntry, Manifest, snapshot_path
-from tychora_format.members import members_of, of_bytes, resolved_batches
 from tychora_format.objects import object_path
+from tychora_format.packed.archive import Member, verified, write_archive
+from tychora_format.packed.exclusive import exclusive, writing
+from tychora_format.packed.members import members_of, of_bytes, resolved_batches
 from tychora_format.sequence import Sequence
 from tychora_format.statements import InForce
 from tychora_format.store.failures import typed_failures

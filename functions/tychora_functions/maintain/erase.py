@@ -17,10 +17,10 @@ from tychora_format.statements import Statement
 from tychora_format.tables import SOURCES, SourceRow
 from tychora_format.versions import require_format
 from tychora_format.workspace import Workspace, utc_now
+from tychora_functions.maintain.targets import Target, live_of, paths_of, resolve_target
 from tychora_functions.plan import source_identity
 from tychora_functions.publish import Change, publish
 from tychora_functions.roots import Root
-from tychora_functions.targets import Target, live_of, paths_of, resolve_target
 from tychora_schemas.errors import Conflict
 from tychora_schemas.maintenance import ErasureReport
 

@@ -17,7 +17,7 @@ from tychora_format.snapshot import Snapshot
 from tychora_format.staging import Collected, Staged
 from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace, utc_now
-from tychora_functions.carrying import Carried, Part
+from tychora_functions.maintain.carrying import Carried, Part
 from tychora_functions.progress import Progress
 from tychora_schemas.errors import Conflict, TychoraError
 from tychora_schemas.maintenance import CompactReport

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from tychora_format.versions import require_format
 from tychora_format.workspace import Workspace
-from tychora_functions.stating import state, take_back
-from tychora_functions.targets import live_of, paths_of, resolve_target
+from tychora_functions.maintain.stating import state, take_back
+from tychora_functions.maintain.targets import live_of, paths_of, resolve_target
 from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.maintenance import PolicyEntry, StatementReport
 

@@ -23,7 +23,7 @@ from tychora_format.left_out import LEFT_OUT, originals_left_out
 from tychora_format.manifest import BatchEntry, FileEntry, snapshot_path
 from tychora_format.tables import ExtractionRow
 from tychora_format.workspace import Workspace
-from tychora_functions.advice import advice
+from tychora_functions.maintain.advice import advice
 from tychora_functions.progress import Progress
 from tychora_functions.reading import read_place, says
 from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound, TychoraError

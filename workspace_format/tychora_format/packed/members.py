@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tychora_format.archive import Member
 from tychora_format.left_out import LEFT_OUT
 from tychora_format.manifest import BatchEntry, Manifest, snapshot_path
 from tychora_format.objects import object_path
+from tychora_format.packed.archive import Member
 from tychora_format.sealed import unseal
 from tychora_format.statements import InForce
 from tychora_format.workspace import MARKER, Workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tychora_format.manifest import snapshot_path
 from tychora_format.snapshot import Snapshot
-from tychora_functions.compact import needs_compaction
+from tychora_functions.maintain.compact import needs_compaction
 from tychora_schemas.receipts import NamedPath
 
 __all__ = ["advice"]

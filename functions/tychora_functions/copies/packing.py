@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tychora_format import pack as format_pack
 from tychora_format.erasure import erase_from_batches
+from tychora_format.packed import pack as format_pack
 from tychora_format.workspace import Workspace
 from tychora_schemas.errors import AccessDenied, InvalidRequest
 from tychora_schemas.receipts import NamedPath
@@ -24,7 +24,7 @@ def pack(
     originals: bool = True,
     replace: bool = False,
 ) -> PackReport:
-    """Write the snapshot `at` with its history to one file `NAME.tychora`; see `tychora_format.pack.pack`."""
+    """Write the snapshot `at` with its history to one file `NAME.tychora`; see `tychora_format.packed.pack.pack`."""
     started = time.monotonic()
     left = _erased(workspace)
     packed = format_pack.pack(workspace, target, at=at, history=history, originals=originals, replace=replace)
@@ -54,7 +54,7 @@ def _erased(workspace: Workspace) -> list[NamedPath]:
 
 
 def unpack(source: str | Path, directory: str | Path) -> UnpackReport:
-    """Make a directory of a packed file; see `tychora_format.pack.unpack`."""
+    """Make a directory of a packed file; see `tychora_format.packed.pack.unpack`."""
     started = time.monotonic()
     unpacked = format_pack.unpack(source, directory)
     return UnpackReport(

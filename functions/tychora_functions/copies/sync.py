@@ -11,22 +11,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from tychora_format import pack as format_pack
 from tychora_format.cache import Cache, cache_directory
 from tychora_format.left_out import LEFT_OUT, encode_left_out, originals_left_out
 from tychora_format.log import Head, Proposal
 from tychora_format.manifest import FileEntry
 from tychora_format.merge import best_common_ancestors, merge, relation
+from tychora_format.packed import pack as format_pack
 from tychora_format.sealed import seal
 from tychora_format.snapshot import Snapshot
 from tychora_format.staging import Collected, Staged
 from tychora_format.statements import Statement, Statements
 from tychora_format.transfer import Transfer
 from tychora_format.workspace import Workspace
-from tychora_functions.cleansing import write_clean
-from tychora_functions.difference import Difference
-from tychora_functions.last_sync import LastSync, look
-from tychora_functions.location import Location, empty_copy, refuse_one_location, require_destination, require_empty
+from tychora_functions.copies.cleansing import write_clean
+from tychora_functions.copies.difference import Difference
+from tychora_functions.copies.last_sync import LastSync, look
+from tychora_functions.copies.location import (
+    Location,
+    empty_copy,
+    refuse_one_location,
+    require_destination,
+    require_empty,
+)
 from tychora_functions.progress import Progress
 from tychora_schemas.errors import Conflict, InvalidRequest, NotFound
 from tychora_schemas.identity import content_sha256

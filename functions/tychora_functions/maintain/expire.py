@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from tychora_format.snapshot import LiveSource
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace, utc_now
-from tychora_functions.erase import erase_all
-from tychora_functions.policy import policies
-from tychora_functions.targets import paths_of
+from tychora_functions.maintain.erase import erase_all
+from tychora_functions.maintain.policy import policies
+from tychora_functions.maintain.targets import paths_of
 from tychora_schemas.maintenance import ExpiryReport, PolicyEntry
 
 __all__ = ["expire", "retention_days"]

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tychora_format.archive import write_archive
 from tychora_format.cache import Cache
-from tychora_format.exclusive import changes_of, writing
-from tychora_format.members import members_of
+from tychora_format.packed.archive import write_archive
+from tychora_format.packed.exclusive import changes_of, writing
+from tychora_format.packed.members import members_of
 from tychora_format.store.overlay import OverlayStore
 from tychora_format.store.packed import PackedStore
 from tychora_format.workspace import Workspace

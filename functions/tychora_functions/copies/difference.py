@@ -23,7 +23,7 @@ from tychora_format.statements import InForce, Statement, in_force
 from tychora_format.store.remote import TRANSFERS, in_parallel
 from tychora_format.transfer import present, sizes
 from tychora_format.workspace import Workspace, utc_now
-from tychora_functions.sides import Side, reached
+from tychora_functions.copies.sides import Side, reached
 from tychora_schemas.errors import CorruptWorkspace
 from tychora_schemas.identity import identity
 

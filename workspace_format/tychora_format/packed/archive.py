@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tychora_format.exclusive import unfinished
+from tychora_format.packed.exclusive import unfinished
 from tychora_format.paths import is_plain_path
 from tychora_format.store.failures import typed_failures
 from tychora_format.store.local import discard, sync_directories, sync_file

@@ -23,9 +23,9 @@ from tychora_format.store import Store
 from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
+from tychora_functions.maintain.verify import verify
 from tychora_functions.progress import Progress
 from tychora_functions.roots import LOOSE, Roots
-from tychora_functions.verify import verify
 from tychora_schemas.errors import CorruptWorkspace, NotFound, TychoraError
 from tychora_schemas.identity import content_sha256
 from tychora_schemas.receipts import NamedPath, VerifyReport

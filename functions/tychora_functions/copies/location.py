@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tychora_format.cache import Cache
-from tychora_format.pack import SUFFIX
-from tychora_format.rewriting import rewriting
+from tychora_format.packed.pack import SUFFIX
+from tychora_format.packed.rewriting import rewriting
 from tychora_format.store import MemoryStore, Store, open_store, proves_put_if_absent
 from tychora_format.store.packed import PackedStore
 from tychora_format.workspace import MARKER, Workspace

@@ -14,7 +14,7 @@ from tychora_format.manifest import BatchEntry, FileEntry
 from tychora_format.statements import Statement
 from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace, utc_now
-from tychora_functions.difference import Difference
+from tychora_functions.copies.difference import Difference
 
 __all__ = ["write_clean"]
 

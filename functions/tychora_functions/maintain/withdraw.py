@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tychora_format.versions import require_format
 from tychora_format.workspace import Workspace
-from tychora_functions.stating import state, take_back
-from tychora_functions.targets import Target, live_of, paths_of, resolve_target
+from tychora_functions.maintain.stating import state, take_back
+from tychora_functions.maintain.targets import Target, live_of, paths_of, resolve_target
 from tychora_schemas.errors import NotFound
 from tychora_schemas.maintenance import StatementReport
 

@@ -1,0 +1,1 @@
+"""States of the past: naming one, comparing two, going back to one."""
