@@ -33,6 +33,7 @@ from tychora_functions.copies.location import (
     require_destination,
     require_empty,
 )
+from tychora_functions.history.tag import put_tag
 from tychora_functions.progress import Progress
 from tychora_schemas.errors import Conflict, InvalidRequest, NotFound
 from tychora_schemas.identity import content_sha256
@@ -286,9 +287,9 @@ class _Run:
             elif there is None or relation(there, snapshot_id, difference.history) == "behind":
                 try:
                     if move:
-                        self.destination.tags.put(name, snapshot_id)
+                        put_tag(self.destination, name, snapshot_id)
                     moved.append(name)
-                except InvalidRequest as error:
+                except (InvalidRequest, NotFound) as error:
                     difference.notes.append((f"tags/{name}.json", error.message))
             elif there != snapshot_id and relation(there, snapshot_id, difference.history) == "diverged":
                 note = f"it is {there[:12]}… here and {snapshot_id[:12]}… at the source: it stays"

@@ -7,7 +7,7 @@ from tychora_format.workspace import Workspace
 from tychora_schemas.errors import NotFound
 from tychora_schemas.maintenance import TagReport
 
-__all__ = ["tag", "untag"]
+__all__ = ["put_tag", "tag", "untag"]
 
 
 def tag(workspace: Workspace, name: str, reference: str = "main") -> TagReport:
@@ -19,13 +19,18 @@ def tag(workspace: Workspace, name: str, reference: str = "main") -> TagReport:
     if not snapshot.id:
         raise NotFound("nothing was committed here yet", next_step="tychora add WORKSPACE PATH, then tag it")
     before = workspace.tags.get(name)
-    workspace.tags.put(name, snapshot.id)
+    put_tag(workspace, name, snapshot.id)
+    return TagReport(name=name, snapshot_id=snapshot.id, before=before)
+
+
+def put_tag(workspace: Workspace, name: str, snapshot_id: str) -> None:
+    """Write the tag, unless a collection removes its snapshot meanwhile: then NotFound, and no tag."""
+    workspace.tags.put(name, snapshot_id)
     # A collection looks at the tags when it has said what it removes: so one of both sees the other.
-    path = snapshot_path(snapshot.id)
+    path = snapshot_path(snapshot_id)
     if workspace.store.size(path) is None or path in workspace.doomed(workspace.log.head().collecting):
         workspace.tags.remove(name)
-        raise NotFound(f"snapshot {snapshot.id[:12]}… is being removed by a collection", next_step="tag another one")
-    return TagReport(name=name, snapshot_id=snapshot.id, before=before)
+        raise NotFound(f"snapshot {snapshot_id[:12]}… is being removed by a collection", next_step="tag another one")
 
 
 def untag(workspace: Workspace, name: str) -> TagReport:
