@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from tychora_format.batch import Batch, Parsed, write_batch
@@ -36,6 +37,7 @@ __all__ = [
     "every_batch",
     "forget",
     "replacement_for",
+    "replacement_statement",
 ]
 
 
@@ -135,14 +137,31 @@ def _replaced(workspace: Workspace, batch: Batch, statements: InForce) -> BatchE
         workspace.put_batch(directory, entry)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    staged.require(workspace.log.head(), {file.path: file.size for file in entry.files})
+    files = {file.path: file.size for file in entry.files}
+    staged.require(workspace.log.head(), files)
+    workspace.statements.add(replacement_statement(workspace.statements.all(), batch.id, entry, statements))
+    staged.require(workspace.log.head(), files)
+    return entry
+
+
+def replacement_statement(
+    known: Sequence[Statement], batch_id: str, entry: BatchEntry, statements: InForce
+) -> Statement:
+    """Says that `entry` stands for the batch of this id, without what `statements` erase.
+
+    It is dated after all that is known about the batch: of those since the same erasures the latest counts.
+    """
     subject = {
-        "batch": batch.id,
+        "batch": batch_id,
         "entry": entry.model_dump(mode="json"),
         "erasures": sorted(each.id for each in statements.erasures),
     }
-    workspace.statements.add(Statement.make("replacement", subject, utc_now()))
-    return entry
+    before = [each.time for each in known if each.kind == "replacement" and each.subject.get("batch") == batch_id]
+    now = utc_now()
+    if before:
+        after = datetime.fromisoformat(max(before)) + timedelta(milliseconds=1)
+        now = max(now, after.isoformat(timespec="milliseconds"))
+    return Statement.make("replacement", subject, now)
 
 
 def replacement_for(batch: Batch, statements: InForce, directory: Path, *, salt: int = 0) -> BatchEntry | None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from tychora_format.batch import Batch
-from tychora_format.erasure import replacement_for
+from tychora_format.erasure import replacement_for, replacement_statement
 from tychora_format.manifest import BatchEntry, FileEntry
 from tychora_format.statements import Statement
 from tychora_format.store.failures import typed_failures
-from tychora_format.workspace import Workspace, utc_now
+from tychora_format.workspace import Workspace
 from tychora_functions.copies.difference import Difference
 
 __all__ = ["write_clean"]
@@ -36,17 +34,8 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
             files += batch.entry.files
             continue
         taken.add(entry.tag)
-        erasures = sorted(each.id for each in difference.in_force.erasures)
-        subject = {"batch": batch.id, "entry": entry.model_dump(mode="json"), "erasures": erasures}
-        statements.append(Statement.make("replacement", subject, _latest(known, batch.id)))
+        statements.append(replacement_statement(known, batch.id, entry, difference.in_force))
     return statements, files
-
-
-def _latest(known: Sequence[Statement], batch_id: str) -> str:
-    """Now, or just after the last statement about the batch: of those since the same erasures the latest counts."""
-    before = [each.time for each in known if each.kind == "replacement" and each.subject.get("batch") == batch_id]
-    after = datetime.fromisoformat(max(before, default=utc_now())) + timedelta(milliseconds=1)
-    return max(utc_now(), after.isoformat(timespec="milliseconds"))
 
 
 def _write(destination: Workspace, batch: Batch, difference: Difference, taken: set[int]) -> BatchEntry | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 
@@ -93,15 +94,16 @@ def _paths(report: StatementReport | ErasureReport) -> str:
     return ", ".join(paths) + (f" and {more:,} more" if more else "") or safe_line(report.target)
 
 
-def erased(report: ErasureReport, style: Style) -> str:
-    """What is gone, and what is left to do until its bytes are."""
+def erased(report: ErasureReport, style: Style, workspace: str = "WORKSPACE") -> str:
+    """What is gone, and what is left to do until its bytes are, as it is to be typed for `workspace`."""
     lines = [
         *notes("to know", "yellow", report.notes, style),
         f"{style('green', '●')} erased: {_paths(report)}",
         f"  {style('dim', report.statement_id)}",
     ]
     if not report.collected:
-        lines.append(f"  {style('dim', 'next:')} tychora manage WORKSPACE collect removes its bytes from here")
+        name = safe_line(shlex.quote(workspace))
+        lines.append(f"  {style('dim', 'next:')} tychora manage {name} collect removes its bytes from here")
     return "\n".join(lines) + "\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 
 from tychora_client.cli.output import Outcome, write
 from tychora_client.cli.verbs.base import client_of, shown
@@ -54,7 +55,8 @@ def _restore(upkeep: Upkeep, options: Namespace, machine: bool) -> Outcome:
 def _delete(upkeep: Upkeep, options: Namespace, machine: bool) -> Outcome:
     if not options.yes:
         _confirm(f"erase {options.target} for good, here and on every copy that is synced from here?")
-    return shown(upkeep.delete(options.target, options.reason), machine, render.erased)
+    text = partial(render.erased, workspace=options.workspace)
+    return shown(upkeep.delete(options.target, options.reason), machine, text)
 
 
 def _confirm(question: str) -> None:
