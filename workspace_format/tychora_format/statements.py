@@ -21,7 +21,7 @@ from tychora_format.tables import SourceRow
 from tychora_schemas.errors import Conflict, CorruptWorkspace
 from tychora_schemas.identity import identity
 
-__all__ = ["InForce", "Statement", "StatementKind", "Statements"]
+__all__ = ["InForce", "Statement", "StatementKind", "Statements", "precedence"]
 
 StatementKind = Literal["policy", "withdrawal", "erasure", "replacement"]
 
@@ -127,22 +127,26 @@ def in_force(statements: Iterable[Statement], number: int) -> InForce:
     of_kind = {kind: [s for s in standing if s.kind == kind] for kind in ("policy", "withdrawal", "erasure")}
     withdrawals = [s for s in of_kind["withdrawal"] if subjects[s.id].withdrawn]
     erased = [subjects[s.id] for s in of_kind["erasure"]]
-    replaced: dict[str, tuple[int, str, str, BatchEntry]] = {}
-    for statement in standing:
-        subject = subjects[statement.id]
-        if statement.kind == "replacement" and subject.entry is not None:
-            # One total order, so that the choice of a union is the choice of one of its parts, whose files are there.
-            choice = (len(set(subject.erasures)), statement.time, subject.entry.id, subject.entry)
-            replaced[subject.batch] = max(replaced.get(subject.batch, choice), choice, key=lambda each: each[:3])
+    replaced: dict[str, BatchEntry] = {}
+    # One total order, so that the choice of a union is the choice of one of its parts, whose files are there.
+    for statement in sorted((s for s in standing if s.kind == "replacement"), key=precedence):
+        if (entry := subjects[statement.id].entry) is not None:
+            replaced[subjects[statement.id].batch] = entry
     return InForce(
         number=number,
         withdrawn=frozenset(subjects[s.id].target for s in withdrawals),
         erased=frozenset(each for s in erased for each in (*s.sources, *s.revisions, *s.contents)),
-        replaced={batch: choice[-1] for batch, choice in replaced.items()},
+        replaced=replaced,
         erasures=tuple(of_kind["erasure"]),
         policies=tuple(of_kind["policy"]),
         withdrawals=tuple(withdrawals),
     )
+
+
+def precedence(replacement: Statement) -> tuple[int, str, str]:
+    """The order of replacements of one batch: of several the last one stands for it."""
+    subject = _Subject.model_validate(replacement.subject)
+    return len(set(subject.erasures)), replacement.time, subject.entry.id if subject.entry else ""
 
 
 class Statements:

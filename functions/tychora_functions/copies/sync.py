@@ -20,7 +20,7 @@ from tychora_format.packed import pack as format_pack
 from tychora_format.sealed import seal
 from tychora_format.snapshot import Snapshot
 from tychora_format.staging import Collected, Staged
-from tychora_format.statements import Statement, Statements
+from tychora_format.statements import Statement, Statements, precedence
 from tychora_format.transfer import Transfer
 from tychora_format.workspace import Workspace
 from tychora_functions.copies.cleansing import write_clean
@@ -183,7 +183,8 @@ class _Run:
         transfer.move([*difference.files, *clean])
         # They are in force at once: then everything that they name must be there.
         staged.require(self.destination.log.head(), difference.relied)
-        _add(self.destination.statements, [*replacements, *made])
+        # The one that stands goes first: a reader, or a run that is cut, never meets one whose files are gone.
+        _add(self.destination.statements, sorted([*replacements, *made], key=precedence, reverse=True))
         staged.require(self.destination.log.head(), difference.relied)
         with self._announced(difference.coming):
             transfer.move(difference.manifests)
