@@ -45,7 +45,8 @@ def _prove(workspace: Workspace, given: Citation | Mapping[str, Any] | str, at: 
     check = verify_citation(workspace, cited)
     if not check.holds:
         raise InvalidRequest(
-            f"the citation does not hold: {check.reason}", next_step="give it unaltered, as a search returned it"
+            f"the citation does not hold: {check.reason}",
+            next_step="give it unaltered, as a search returned it; what was withdrawn or erased is not proven",
         )
     snapshot = workspace.resolve(at)
     source = _source(snapshot, cited, at)

@@ -77,6 +77,7 @@ class StatementReport(_Receipt):
     target: str
     sources: list[PathReport] = Field(default_factory=list)
     made: bool = Field(True, description="false when it was in force already")
+    notes: list[NamedPath] = Field(default_factory=list)
 
 
 class ErasureReport(_Receipt):

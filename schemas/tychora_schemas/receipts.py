@@ -103,6 +103,7 @@ class VerifyReport(_Receipt):
     files: int
     bytes: int
     units: int
+    sample: float = Field(1.0, description="the share of contents read; all sizes and references are checked")
     problems: list[NamedPath] = Field(default_factory=list)
     notes: list[NamedPath] = Field(default_factory=list, description="what is no fault, or may be one: look at it")
     repaired: list[NamedPath] = Field(default_factory=list, description="what a repair put back, and from where")

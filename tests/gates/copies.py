@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pytest
 
@@ -30,7 +31,7 @@ WORDS = ("wombat", "gecko", "ibex", "lynx", "okapi", "tapir", "quokka")
 TEXTS = [f"The {word} sleeps.\n\nWatch it, on page {number}." for number, word in enumerate(WORDS)] + ["\0 unreadable"]
 HASHES = {content_sha256(text.encode()): text for text in TEXTS}
 
-Expected = Mapping[str, set[Row | None]] | Content
+Expected: TypeAlias = Mapping[str, set[Row | None]] | Content
 """Per source the row that it should have, or those of which it may have any."""
 
 
@@ -79,6 +80,11 @@ class Copies:
 
     def place(self, number: int) -> Place:
         return self.places[number % len(self.places)]
+
+    def pair(self, one: int, other: int) -> tuple[Place, Place]:
+        """Two different copies."""
+        first = one % len(self.places)
+        return self.places[first], self.places[first - 1 - other % (len(self.places) - 1)]
 
     def kept(self, place: Place) -> list[str]:
         """The snapshots that a copy certainly has, oldest first."""
@@ -138,7 +144,7 @@ class Copies:
     def absorb(self, place: Place, said: dict[str, Said] | None = None) -> None:
         """Note the statements that came: those of `said`, and erasures of what only erased sources had."""
         model = place.model
-        rows = list(self.world.rows(model.history))
+        rows = list(self.world.rows(model.history - model.released))
         fresh = [each for each in place.workspace.statements.all() if each.id not in model.said]
         allowed = {each.id: said[each.id] for each in fresh if said and each.id in said}
         gone = model.erased.union(*(each.names for each in (said or {}).values() if each.kind == "erasure"))
@@ -188,7 +194,6 @@ class Copies:
         for batch in snapshot.batches:
             for file in batch.entry.files:
                 assert files.get(file.path) == file.size, f"{file.path} is missing"
-            key = (batch.entry.id, snapshot.statements.number)
             if batch.entry.id not in self.sound:
                 assert not list(check_batch(batch.entry, place.store, self.cache, snapshot.statements))
                 self.sound.add(batch.entry.id)

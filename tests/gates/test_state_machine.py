@@ -62,12 +62,15 @@ kinds = st.sampled_from(["source", "revision", "content"])
 
 
 def dies_at(number: int, fault: Fault) -> Script:
-    """The process is killed at call `number`: that one fails in some way, and nothing works after it."""
+    """The process is killed at its write `number`: that one fails in some way, and nothing works after it."""
+    writes = 0
 
     def script(call: Call) -> Fault | None:
-        if call.number < number:
+        nonlocal writes
+        writes += call.writes
+        if writes < number:
             return None
-        return fault if call.number == number and call.writes else Fault.ERROR
+        return fault if writes == number and call.writes else Fault.ERROR
 
     return script
 
@@ -83,6 +86,7 @@ class Lives(Copies, RuleBasedStateMachine):
     def begin(self, texts: list[str]) -> None:
         place = self.new_place(lambda store: Workspace.create(store, cache=self.cache))
         self.published(place, dict(zip(PATHS, texts, strict=True)))
+        self.clone(0)
 
     def teardown(self) -> None:
         self.forget()
@@ -284,29 +288,27 @@ class Lives(Copies, RuleBasedStateMachine):
         place = self.new_place(lambda store: sync(origin.workspace, store.url, cache=self.cache))
         self.synced(origin, place, Copy(), lambda: None)
 
-    @precondition(lambda self: len(self.places) > 1)
     @rule(one=copies, other=copies)
     def sync(self, one: int, other: int) -> None:
-        origin, place = self.place(one), self.place(other)
-        if origin is not place:
-            self.synced(origin, place, place.model, lambda: self.brought(origin, place))
+        self.bring(*self.pair(one, other))
 
-    @precondition(lambda self: len(self.places) > 1)
     @rule(one=copies, other=copies)
     def sync_both_ways(self, one: int, other: int) -> None:
-        first, second = self.place(one), self.place(other)
-        if first is second:
-            return
-        self.sync(one, other)
-        self.sync(other, one)
+        first, second = self.pair(one, other)
+        self.bring(first, second)
+        self.bring(second, first)
         assert first.workspace.head().id == second.workspace.head().id
         assert first.model.erased == second.model.erased
         assert first.model.withdrawn == second.model.withdrawn
+
+    def bring(self, origin: Place, place: Place) -> None:
+        self.synced(origin, place, place.model, lambda: self.brought(origin, place))
 
     def brought(self, origin: Place, place: Place) -> None:
         try:
             sync(origin.url, place.url, cache=self.cache)
         except Collected:
+            self.absorb(place, origin.model.said)  # statements travel first, and stay
             self.collected(place, None)
             sync(origin.url, place.url, cache=self.cache)
 
@@ -374,7 +376,7 @@ class Lives(Copies, RuleBasedStateMachine):
         texts=changes,
         history=histories,
         which=numbers,
-        call=st.integers(1, 90),
+        write=st.integers(1, 25),
         fault=st.sampled_from([Fault.ERROR, Fault.LOST_ANSWER]),
     )
     def crash(
@@ -385,15 +387,15 @@ class Lives(Copies, RuleBasedStateMachine):
         texts: dict[str, str | None],
         history: int | None,
         which: int,
-        call: int,
+        write: int,
         fault: Fault,
     ) -> None:
-        """The process dies at a call to the store: what was committed stands, and nothing else is seen."""
-        place, origin = self.place(number), self.place(other)
+        """The process dies at a write to the store: what was committed stands, and nothing else is seen."""
+        place, origin = self.pair(number, other)
         model = place.model
         expected: Expected = self.world.contents[model.head]
         said: dict[str, Said] = {}
-        with self.dying(place, call, fault) as workspace:
+        with self.dying(place, write, fault) as workspace:
             match what:
                 case "publish":
                     change = self.admitted(place, texts, place.workspace)
@@ -403,7 +405,7 @@ class Lives(Copies, RuleBasedStateMachine):
                     run = partial(compact, workspace)
                 case "collect":
                     run = partial(collect, workspace, grace_hours=0, history=history)
-                case "sync" if origin is not place:
+                case "sync":
                     expected, _ = self.expected(origin, model)
                     said = dict(origin.model.said)
                     run = partial(sync, origin.url, place.url, cache=self.cache)
@@ -435,12 +437,11 @@ class Lives(Copies, RuleBasedStateMachine):
                 model.tags[name] = each
 
     @contextmanager
-    def dying(self, place: Place, call: int, fault: Fault) -> Iterator[Workspace]:
+    def dying(self, place: Place, write: int, fault: Fault) -> Iterator[Workspace]:
         name = place.url.removeprefix("memory://")
         faulty = FaultyStore(place.store)
         workspace = Workspace.open(faulty, cache=self.cache)
-        faulty.calls.clear()
-        faulty.script = dies_at(call, fault)
+        faulty.script = dies_at(write, fault)
         memories[name] = faulty  # type: ignore[assignment]
         try:
             yield workspace

@@ -11,6 +11,7 @@ from tychora_functions.maintain.stating import state, take_back
 from tychora_functions.maintain.targets import live_of, paths_of, resolve_target
 from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.maintenance import PolicyEntry, StatementReport
+from tychora_schemas.receipts import NamedPath
 
 __all__ = ["grants", "policies", "set_policy"]
 
@@ -59,7 +60,10 @@ def set_policy(
     say = state if value is not None else take_back
     statement_id, made = say(workspace, "policy", matter, {MEMBERS[rule]: value}, reason)
     target = str(matter.get("source") or collection)
-    return StatementReport(statement_id=statement_id, kind="policy", target=target, sources=paths_of(live), made=made)
+    notes = [] if live else [NamedPath(path=target, note="no live source is in it now")]
+    return StatementReport(
+        statement_id=statement_id, kind="policy", target=target, sources=paths_of(live), made=made, notes=notes
+    )
 
 
 def _check(rule: str, value: str | int | None, principal: str | None) -> None:

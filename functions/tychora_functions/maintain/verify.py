@@ -95,6 +95,7 @@ def verify(
         files=len(files),
         bytes=sum(file.size for file in files),
         units=units,
+        sample=sample,
         problems=[NamedPath(path=each.where, note=each.what) for each in unique],
         notes=[NamedPath(path=each.where, note=each.what) for each in dict.fromkeys(notes)],
     )

@@ -75,6 +75,8 @@ def verified(report: VerifyReport, style: Style) -> str:
         *(f"{style('yellow', safe_line(each.path))}: {safe_line(each.note)}" for each in report.notes),
     ]
     checked = f"{count(report.files, 'file')}, {size(report.bytes)}, {count(report.units, 'unit')} checked"
+    if report.sample < 1:
+        checked += f", of {report.sample:.0%} the contents"
     verdict = style("green", "● intact") if report.ok else style("red", f"● {count(len(report.problems), 'problem')}")
     lines.append(f"{verdict}: {checked}; snapshot {report.snapshot_id[:16] or 'none'}")
     return "\n".join(lines) + "\n"

@@ -79,9 +79,9 @@ def stated(report: StatementReport, style: Style) -> str:
     """What was said, and of which sources."""
     said = SAID[report.kind, report.made]
     named = safe_line(report.target) if report.kind == "policy" else _paths(report)
-    lines = [f"{style('green', '●')} {said}: {named}"]
+    lines = [*notes("to know", "yellow", report.notes, style), f"{style('green', '●')} {said}: {named}"]
     if report.kind == "policy":
-        lines[0] += f" ({count(len(report.sources), 'source')})"
+        lines[-1] += f" ({count(len(report.sources), 'source')})"
     if report.statement_id:
         lines.append(f"  {style('dim', report.statement_id)}")
     return "\n".join(lines) + "\n"
