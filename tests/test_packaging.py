@@ -70,6 +70,7 @@ def test_every_declared_dependency_is_pinned_to_a_version_known_to_work() -> Non
     asked = [
         *project["dependencies"],
         *project["optional-dependencies"]["s3"],
+        *project["optional-dependencies"]["serve"],
         *project["optional-dependencies"]["dev"],
     ]
     names = {re.match(r"[A-Za-z0-9._-]+", each)[0].lower().replace("_", "-") for each in asked}  # type: ignore[index]

@@ -23,6 +23,7 @@ from tychora_schemas.maintenance import (
     TagReport,
     UpgradeReport,
 )
+from tychora_schemas.outline import OutlineReport
 from tychora_schemas.proof import CitationProof, ProofCheck
 from tychora_schemas.receipts import (
     AddReport,
@@ -58,6 +59,7 @@ EXPORTED: tuple[type[BaseModel], ...] = (
     InventoryReport,
     JobEntry,
     Locator,
+    OutlineReport,
     PackReport,
     PolicyEntry,
     ProofCheck,

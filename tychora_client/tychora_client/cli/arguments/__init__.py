@@ -4,6 +4,7 @@ base      what every verb's arguments are made of
 asking    init, add, search, inspect, verify
 copies    pack, unpack, sync, tag, prove, check-proof
 upkeep    manage …
+serving   serve
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NoReturn
 from tychora_client.cli.arguments.asking import add_asking
 from tychora_client.cli.arguments.base import Parser, UsageError
 from tychora_client.cli.arguments.copies import add_copies
+from tychora_client.cli.arguments.serving import add_serving
 from tychora_client.cli.arguments.upkeep import add_upkeep
 
 __all__ = ["UsageError", "build_parser", "wants_json"]
@@ -52,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_asking(verbs)
     add_copies(verbs)
     add_upkeep(verbs)
+    add_serving(verbs)
     return parser
 
 

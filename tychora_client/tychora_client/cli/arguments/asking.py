@@ -7,7 +7,7 @@ from tychora_client.cli.arguments.base import Parser, Verbs, add_reference, add_
 __all__ = ["FORMATS", "INSPECTIONS", "add_asking"]
 
 FORMATS = ("json", "markdown", "agent", "text")
-INSPECTIONS = ("log", "sources", "config", "jobs", "statements", "diff")
+INSPECTIONS = ("log", "sources", "config", "jobs", "statements", "diff", "mcp-config")
 
 
 def add_asking(verbs: Verbs[Parser]) -> None:
@@ -61,11 +61,12 @@ def _inspect(verbs: Verbs[Parser]) -> None:
         "inspect",
         "see what a workspace holds",
         "Counts, sizes and the newest snapshot; or the log, the sources, the settings and their origins, what is "
-        "prepared but not committed, the statements in force; or `diff A [B]`: what differs between two snapshots; or "
+        "prepared but not committed, the statements in force; or `diff A [B]`: what differs between two snapshots; "
+        "or mcp-config: what to paste into the settings of an agent; or "
         "what an id names: unit_…, source_…, revision_…, run_…, a snapshot's hash.",
     )
     parser.add_argument(
-        "subjects", metavar="log|sources|config|jobs|statements|diff A [B]|ID", nargs="*", default=[],
+        "subjects", metavar="log|sources|config|jobs|statements|diff A [B]|mcp-config|ID", nargs="*", default=[],
         help="nothing: counts and sizes",
     )  # fmt: skip
     add_reference(parser, "the snapshot to look at")

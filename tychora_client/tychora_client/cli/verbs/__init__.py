@@ -13,6 +13,7 @@ ROOMS = {
     "asking": ("init", "add", "search", "inspect", "verify"),
     "copies": ("sync", "pack", "unpack", "tag", "prove", "check-proof"),
     "upkeep": ("manage",),
+    "serving": ("serve",),
 }
 """The module of each verb: a search does not load what a sync needs."""
 

@@ -107,6 +107,12 @@ def inspect(options: Namespace, machine: bool) -> Outcome:
             f"{' and '.join(subjects)} are not shown together",
             next_step=f"ask for one of {', '.join(INSPECTIONS)}, or for ids",
         )
+    if subjects == ["mcp-config"]:
+        from tychora_client.server.mcp import mcp_config
+
+        with client_of(options) as client:
+            client.workspace  # noqa: B018 - a workspace that is not there is said now, not to the agent
+            return Outcome(as_json(mcp_config(_absolute(client.url))))
     style = Style.of(sys.stdout)
     with client_of(options) as client:
         found: Any
@@ -135,6 +141,11 @@ def inspect(options: Namespace, machine: bool) -> Outcome:
                     return Outcome(as_json(several if len(ids) > 1 else several[0]))
                 return Outcome("\n".join(tables.evidence(each, style) for each in several))
     return Outcome(as_json(found) if machine else show(found, style))
+
+
+def _absolute(place: str) -> str:
+    """A place as it is called from any folder: an agent starts its servers wherever it likes."""
+    return place if "://" in place else str(Path(place).expanduser().absolute())
 
 
 def _refuse_misspelt(ids: Iterable[str]) -> None:

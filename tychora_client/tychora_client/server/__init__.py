@@ -1,0 +1,1 @@
+"""The server: a workspace for agents, over MCP."""
