@@ -147,3 +147,11 @@ def test_answers_drift_where_their_evidence_changed(workspace: Workspace) -> Non
         (False, True, False),
     }
     assert [each.path for each in same.segments if each.rank_before == 1 or each.rank_after == 1] == []
+
+
+def test_the_state_before_the_first_commit_is_told_from_one_without_evidence(workspace: Workspace) -> None:
+    """Who goes back too far is not left to believe that the sources said nothing then."""
+    result = query(workspace, QueryRequest(question=QUESTION, at="main~3"))
+    assert result.segments == ()
+    assert "before the first commit" in " ".join(result.warnings)
+    assert query(workspace, QueryRequest(question=QUESTION, at="main~2")).warnings == ()

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.faulty import FaultyStore
-from support.histories import commit, model_of, publish_texts
+from support.histories import commit, model_of, new_workspace, publish_texts
 from tychora_format.cache import Cache
 from tychora_format.erasure import erase_from_batches
 from tychora_format.log import Proposal
@@ -28,6 +28,8 @@ from tychora_format.store import LocalStore, MemoryStore, Store, open_store
 from tychora_format.workspace import MARKER, Workspace, utc_now
 from tychora_functions.copies import last_sync
 from tychora_functions.copies.sync import sync
+from tychora_functions.maintain import erase as erasing
+from tychora_functions.maintain.collect import collect
 from tychora_functions.maintain.verify import verify
 from tychora_functions.progress import Progress
 from tychora_schemas.errors import Conflict, CorruptWorkspace, InvalidRequest, UnsupportedContent
@@ -649,3 +651,36 @@ def test_what_a_collection_takes_away_meanwhile_is_brought_again(
     assert sync(source, copy).outcome == "fast_forward"
     assert taken
     check_copy(source, copy)
+
+
+def test_a_packed_file_may_be_written_like_a_folder(source: Workspace, tmp_path: Path) -> None:
+    """A slash that a shell's completion added does not make another place of it."""
+    sync(source, str(tmp_path / "copy.tychora"))
+    assert sync(source, f"{tmp_path}/copy.tychora/").outcome == "up_to_date"
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["nothing more is erased", "more is erased since"])
+def test_a_batch_whose_standing_replacement_is_nowhere_comes_as_the_source_has_it(tmp_path: Path, again: bool) -> None:
+    """A copy may know by a statement what stands for a batch that it never had: those files may be gone everywhere."""
+    cache = Cache(tmp_path / "cache")
+    source = new_workspace(cache, LocalStore(tmp_path / "source"))
+    publish_texts(source, {"a.txt": "The pump."})
+    copy = str(tmp_path / "copy")
+    sync(source, copy, cache=cache)
+    publish_texts(source, {"b.txt": "The valve.", "c.txt": "The boiler.", "d.txt": "The crane."})
+    erasing.erase(source, "c.txt")
+    collect(source, grace_hours=0)
+    (stated,) = (each for each in source.statements.all() if each.kind == "replacement")
+    there = Workspace.open(copy, cache=cache)
+    entry, nowhere = stated.subject["entry"], "batch_" + "f" * 64
+    files = [{**file, "path": file["path"].replace(entry["id"], nowhere)} for file in entry["files"]]
+    lost = {**stated.subject, "entry": {**entry, "id": nowhere, "files": files}}
+    there.statements.add(Statement.make("replacement", lost, "2999-01-01T00:00:00.000+00:00"))
+    if again:
+        erasing.erase(source, "d.txt")
+    sync(source, copy, cache=cache)
+    there = Workspace.open(copy, cache=cache)
+    assert sorted(model_of(there.head())) == sorted(model_of(source.head()))
+    assert verify(there).ok
+    sync(copy, str(tmp_path / "source"), cache=cache)
+    assert verify(Workspace.open(tmp_path / "source", cache=cache)).ok

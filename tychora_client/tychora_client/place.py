@@ -28,7 +28,7 @@ def as_place(workspace: str | Path) -> str:
 
 def is_packed(place: str) -> bool:
     """Whether a place names a packed file: by its name, unless it is a URL or a directory."""
-    return place.endswith(PACKED) and not URL.match(place) and not Path(place).expanduser().is_dir()
+    return place.rstrip("/").endswith(PACKED) and not URL.match(place) and not Path(place).expanduser().is_dir()
 
 
 def on_this_machine(place: str | Path) -> str | Path:

@@ -21,7 +21,8 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
     """Write the source's batches that hold what is erased to the destination, without it; their files never get there.
 
     Returns the statements to be made about them once everything is there, and the files of those that turned out to
-    hold nothing of it: to be moved as they are. What the commit relies on is added to the difference.
+    hold nothing of it: to be moved as they are, and stated anew where something that is nowhere would stand for them.
+    What the commit relies on is added to the difference.
     """
     known = [*destination.statements.all(), *difference.statements]
     statements: list[Statement] = []
@@ -31,7 +32,9 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
         entry = _write(destination, batch, difference, taken)
         difference.relied |= {file.path: file.size for file in (entry or batch.entry).files}
         if entry is None:
-            files += batch.entry.files
+            files += [file for file in batch.entry.files if destination.store.size(file.path) != file.size]
+            if batch.id in difference.outdated:
+                statements.append(replacement_statement(known, batch.id, batch.entry, difference.in_force))
             continue
         taken.add(entry.tag)
         statements.append(replacement_statement(known, batch.id, entry, difference.in_force))

@@ -158,14 +158,15 @@ class Difference:
 
     def _files(self) -> list[FileEntry]:
         there = self._batches(self.destination, self.destination.workspace.statements.in_force())
-        plain = self._batches(self.source, InForce())
+        own = self._batches(self.source, self.source.workspace.statements.in_force())
         wanted = self._batches(self.source, self.in_force)
         standing = self._batches(self.destination, self.in_force)
         wanted |= {each: standing[each] for each in standing.keys() - wanted.keys() - there.keys()}
         for batch in [wanted[each] for each in wanted.keys() - there.keys()]:
             if batch.id != batch.entry.id and not self._at_source(batch.entry):
                 self.outdated[batch.id] = wanted.pop(batch.entry.id).entry.id
-        wanted |= {each: plain[each] for each in self.outdated}
+        # What stands at the source itself is there: it is cleaned from that, or stated again.
+        wanted |= {each: batch for each, batch in own.items() if batch.id in self.outdated}
         reading = [
             Batch(batch.entry, self._nearer(each in there).store, self.cache, batch.id)
             for each, batch in wanted.items()
@@ -180,7 +181,7 @@ class Difference:
             known = batch.entry.id in there
             self._originals(rows, trusted if known else fresh)
             self._keep_at_hand(batch)
-            if (holds_erased or batch.id in self.outdated) and not known:
+            if batch.id in self.outdated or (holds_erased and not known):
                 self.unclean.append(batch)
                 continue
             self.relied |= {file.path: file.size for file in batch.entry.files}

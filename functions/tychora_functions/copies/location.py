@@ -61,7 +61,7 @@ class Location:
 
 
 def _packed(name: str) -> Path | None:
-    if SCHEME.match(name) or not name.endswith(SUFFIX):
+    if SCHEME.match(name) or not name.rstrip("/").endswith(SUFFIX):
         return None
     path = Path(os.path.realpath(Path(name).expanduser()))
     return None if path.is_dir() else path

@@ -50,7 +50,7 @@ def _query(workspace: Workspace, request: QueryRequest) -> QueryResult:
     snapshot = workspace.resolve(request.at)
     result = _answer(snapshot, snapshot.statements.number, request)
     if request.at != "main":
-        return result
+        return result if snapshot.id else result.model_copy(update={"warnings": (*result.warnings, BEFORE_ALL)})
     if workspace.passed_over is not None and request.strict:
         raise workspace.passed_over
     note = _incomplete(workspace, snapshot)
@@ -103,6 +103,8 @@ def configuration() -> str:
     """The fingerprint of what, beside request and snapshot, an answer depends on."""
     return digest("query-configuration-v1", {"query": QUERY_VERSION, "analysis": ANALYSIS_VERSION}).hex()[:16]
 
+
+BEFORE_ALL = "this is the state before the first commit: nothing was there yet"
 
 NO_COMMIT = "there are snapshots here, but no commit: a first add was interrupted, or the log was lost (tychora verify)"
 
