@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tychora_format.analysis import LONGEST_TERM, content_terms, terms, unify
@@ -165,5 +165,6 @@ def test_a_question_asks_for_nothing_that_its_text_does_not_hold(question: str) 
 
 
 @given(ANY_TEXT)
+@example("0A\u00ad\u0300")
 def test_unify_is_done_once(text: str) -> None:
     assert terms(unify(text)) == terms(text)

@@ -116,7 +116,8 @@ def unify(text: str) -> str:
     hyphens closed up, soft hyphens and invisible characters gone. Case stays."""
     if not text.isascii():
         composed = unicodedata.normalize("NFKC", text)
-        text = _LOOKS_ALIKE.sub(lambda found: _PLAIN[found.lastgroup], composed)
+        # What an invisible character kept apart is composed now.
+        text = unicodedata.normalize("NFKC", _LOOKS_ALIKE.sub(lambda found: _PLAIN[found.lastgroup], composed))
     if "-" in text or "\ufffe" in text or "\x02" in text:
         text = _LINE_END_HYPHEN.sub("-", text)
     return text
