@@ -145,9 +145,7 @@ def _set_erased_apart(result: Plan, statements: InForce, collection: str) -> Non
     """What was erased stays out: by the id of its source, or by its content wherever that is met again."""
     for found_list in (result.new, result.changed, result.moved, result.same) if statements.erased else ():
         for found in list(found_list):
-            source_id = (
-                found.before.row.source_id if found.before else source_identity(collection, found.path, found.root)
-            )
+            source_id = result.source_id(collection, found)
             if not statements.erased.isdisjoint((source_id, revision_identity(source_id, found.sha256), found.sha256)):
                 found_list.remove(found)
                 result.erased.append(Refused(found.path, found.root, found.size, "it was erased here", found.before))

@@ -50,7 +50,7 @@ def utc_now() -> str:
 
 
 class Marker(BaseModel):
-    """`tychora.json`: what makes a folder a bundle. Written once."""
+    """`tychora.json`: what makes a folder a bundle. Written once; only an upgrade replaces it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
