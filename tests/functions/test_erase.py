@@ -23,12 +23,14 @@ from tychora_format.snapshot import content_root
 from tychora_format.statements import InForce
 from tychora_format.store import LocalStore
 from tychora_format.workspace import Workspace
+from tychora_functions.add import add
 from tychora_functions.inspection import sources
 from tychora_functions.maintain.compact import compact
 from tychora_functions.maintain.erase import erase
 from tychora_functions.maintain.withdraw import restore, withdraw
 from tychora_functions.publish import Change, publish
 from tychora_schemas.errors import NotFound
+from tychora_schemas.settings import resolve_settings
 
 AMBER, BASALT, CEDAR = "The amber lamp burns.", "The basalt floor is cold.", "The cedar door\n\nis shut."
 
@@ -312,3 +314,22 @@ def _holds_erased(batch: Batch, statements: InForce) -> bool:
     return any(statements.erases(row) and row.path for row in rows) or any(
         extraction.rows and extraction.content_sha256 in statements.erased for extraction in extractions
     )
+
+
+def test_what_is_erased_stays_out_also_where_a_moved_source_had_its_path_before(tmp_path: Path) -> None:
+    """The second source of a path has an id of its own: by that it is refused, whatever the file says now."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    workspace = Workspace.create(tmp_path / "bundle")
+    settings = resolve_settings(environment={}, flags={"families": [], "parse_workers": 1})
+    (folder / "a.txt").write_text("The pump has number 4.\n", "utf-8")
+    add(workspace, [folder], settings=settings)
+    (folder / "a.txt").rename(folder / "b.txt")
+    add(workspace, [folder], settings=settings)
+    (folder / "a.txt").write_text("A secret.\n", "utf-8")
+    add(workspace, [folder], settings=settings)
+    erase(workspace, "a.txt")
+    (folder / "a.txt").write_text("Another secret.\n", "utf-8")
+    report = add(workspace, [folder], settings=settings)
+    assert [(each.path, each.reason) for each in report.quarantined] == [("a.txt", "it was erased here")]
+    assert [live.row.path for live in workspace.head().live_sources(hidden=True)] == ["b.txt"]

@@ -202,15 +202,3 @@ class Log:
             f"other writers committed {ATTEMPTS} times in the meantime",
             next_step="try again when fewer writers are at work; what was prepared is kept and will be found again",
         )
-
-    def find_write(self, write_id: str, after: int) -> LogEntry | None:
-        """The entry that `write_id` made after number `after`, if there is one: for a writer that lost an answer."""
-        for number in self.sequence.numbers():
-            if number > after:
-                try:
-                    entry = self.entry(number)
-                except NotFound:
-                    continue
-                if entry.write_id == write_id:
-                    return entry
-        return None
