@@ -6,7 +6,7 @@ A job is safe to kill at any point and to run again: what was committed is found
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -28,15 +28,13 @@ from tychora_functions.parse.formats import fingerprint, limited
 from tychora_functions.parse.worker import Answer, Task
 from tychora_functions.parse.workers import WorkerPool
 from tychora_functions.plan import Found, Plan, Refused, revision_identity
-from tychora_functions.progress import Progress, Stage
+from tychora_functions.progress import Progress, Stage, Watcher
 from tychora_functions.publish import Change, publish
 from tychora_schemas.errors import BudgetExceeded
 from tychora_schemas.receipts import AddReport, NamedPath, PathReport
 from tychora_schemas.settings import ResolvedSettings
 
 __all__ = ["Job", "Watcher"]
-
-Watcher = Callable[[Progress], None]
 
 AHEAD = 2_000
 """Files that may be captured while an earlier one is still being parsed."""

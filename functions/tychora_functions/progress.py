@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Progress", "Stage"]
+__all__ = ["Progress", "Stage", "Watcher"]
 
 Stage = Literal["looking", "reading", "indexing", "moving", "committing"]
 
@@ -22,3 +23,7 @@ class Progress:
     """The path being worked on."""
     bytes_total: int = 0
     """How many bytes there will be; 0 while nobody knows."""
+
+
+Watcher = Callable[[Progress], None]
+"""Who is told of it."""

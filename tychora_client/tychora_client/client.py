@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from pydantic import ValidationError
 
 from tychora_client.place import as_place, is_packed, on_this_machine, with_similar_names
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Watcher
 from tychora_schemas.errors import CorruptWorkspace, InvalidRequest, NotFound
 from tychora_schemas.requests import Channel, Fusion, QueryRequest
 from tychora_schemas.result import Citation, QueryResult
@@ -46,7 +46,6 @@ __all__ = ["Client", "Filters", "Paths", "Watcher"]
 
 Paths = str | Path | Sequence[str | Path]
 Filters = Mapping[str, str | Sequence[str]]
-Watcher = Callable[[Progress], None]
 
 
 class Client:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from tychora_client.place import as_place, on_this_machine
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Watcher
 from tychora_schemas.proof import ProofCheck
 from tychora_schemas.transport import SyncReport, UnpackReport
 
 __all__ = ["check_proof", "sync", "unpack"]
-
-Watcher = Callable[[Progress], None]
 
 
 def sync(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Watcher
 from tychora_schemas.maintenance import (
     CollectReport,
     CompactReport,
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Rule", "Upkeep"]
 
 Rule = Literal["access", "classification", "retention"]
-
-Watcher = Callable[[Progress], None]
 
 
 class Upkeep:

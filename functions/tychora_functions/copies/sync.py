@@ -34,7 +34,7 @@ from tychora_functions.copies.location import (
     require_empty,
 )
 from tychora_functions.history.tag import put_tag
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Progress, Watcher
 from tychora_schemas.errors import Conflict, InvalidRequest, NotFound
 from tychora_schemas.identity import content_sha256
 from tychora_schemas.receipts import NamedPath
@@ -45,7 +45,6 @@ __all__ = ["sync"]
 ATTEMPTS = 5
 """How often a sync begins anew because a collection took away what it had brought."""
 
-Watch = Callable[[Progress], None]
 Outcome = Literal["created", "fast_forward", "merged", "up_to_date", "ahead"]
 
 
@@ -54,7 +53,7 @@ def sync(
     destination: str,
     *,
     dry_run: bool = False,
-    progress: Watch | None = None,
+    progress: Watcher | None = None,
     cache: Cache | None = None,
 ) -> SyncReport:
     """Bring everything of `source` into `destination`, which is made where it does not exist.
@@ -88,7 +87,7 @@ def sync(
     return report.model_copy(update={**names, "dry_run": dry_run, "seconds": seconds})
 
 
-def _report(source: Workspace, place: Location, cache: Cache, dry_run: bool, watch: Watch) -> SyncReport:
+def _report(source: Workspace, place: Location, cache: Cache, dry_run: bool, watch: Watcher) -> SyncReport:
     watch(Progress("looking"))
     if dry_run:
         there = _as_it_is(source, place, cache)
@@ -113,7 +112,7 @@ def _as_it_is(source: Workspace, place: Location, cache: Cache) -> Workspace | N
     return workspace
 
 
-def _pack(source: Workspace, place: Location, cache: Cache, watch: Watch) -> SyncReport:
+def _pack(source: Workspace, place: Location, cache: Cache, watch: Watcher) -> SyncReport:
     """Make the packed file, which is not there yet."""
     run = _Run(source, empty_copy(source, cache), cache, watch, created=True)
     difference = run.difference()
@@ -131,7 +130,7 @@ def _pack(source: Workspace, place: Location, cache: Cache, watch: Watch) -> Syn
 class _Run:
     """One sync from `source` to `destination`, which is there by now."""
 
-    def __init__(self, source: Workspace, destination: Workspace, cache: Cache, watch: Watch, created: bool) -> None:
+    def __init__(self, source: Workspace, destination: Workspace, cache: Cache, watch: Watcher, created: bool) -> None:
         self.source = source
         self.destination = destination
         self.cache = cache

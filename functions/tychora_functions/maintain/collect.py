@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 from tychora_format.collection import Collection, Garbage, close_collection, open_collection, remove
 from tychora_format.erasure import erase_from_batches
@@ -13,14 +12,12 @@ from tychora_format.left_out import originals_left_out
 from tychora_format.store import Entry
 from tychora_format.versions import require_format
 from tychora_format.workspace import Workspace
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Progress, Watcher
 from tychora_schemas.errors import InvalidRequest
 from tychora_schemas.maintenance import CollectReport
 from tychora_schemas.receipts import NamedPath, PathReport
 
 __all__ = ["collect"]
-
-Watcher = Callable[[Progress], None]
 
 
 def collect(

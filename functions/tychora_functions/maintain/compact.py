@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from tychora_format.staging import Collected, Staged
 from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace, utc_now
 from tychora_functions.maintain.carrying import Carried, Part
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Progress, Watcher
 from tychora_schemas.errors import Conflict, TychoraError
 from tychora_schemas.maintenance import CompactReport
 from tychora_schemas.receipts import NamedPath
@@ -29,8 +29,6 @@ MANY_BATCHES = 40
 """Batches from which on compacting is advised: each is a part of every search and some files of every sync."""
 
 ATTEMPTS = 3
-
-Watcher = Callable[[Progress], None]
 
 
 def needs_compaction(manifest: Manifest) -> bool:

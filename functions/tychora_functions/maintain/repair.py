@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,15 +24,13 @@ from tychora_format.store.failures import typed_failures
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
 from tychora_functions.maintain.verify import verify
-from tychora_functions.progress import Progress
+from tychora_functions.progress import Progress, Watcher
 from tychora_functions.roots import LOOSE, Roots
 from tychora_schemas.errors import CorruptWorkspace, NotFound, TychoraError
 from tychora_schemas.identity import content_sha256
 from tychora_schemas.receipts import NamedPath, VerifyReport
 
 __all__ = ["repair"]
-
-Watcher = Callable[[Progress], None]
 
 DERIVED = ("lexical/", "tables/units.parquet", "tables/symbols.parquet")
 """What follows, byte for byte, from a batch's text and its other tables. Vectors do not: Lance names its files at
