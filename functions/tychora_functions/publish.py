@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,8 +14,7 @@ from tychora_format.log import Head, Proposal
 from tychora_format.manifest import BatchEntry, Manifest, as_ranges, from_ranges
 from tychora_format.objects import object_path
 from tychora_format.snapshot import LiveSource, Snapshot, content_root
-from tychora_format.staging import Collected, Staged
-from tychora_format.store.failures import typed_failures
+from tychora_format.staging import Collected, Staged, stage_batch
 from tychora_format.tables import SOURCES, SourceRow
 from tychora_format.vectors import prime_matrix
 from tychora_format.workspace import Workspace, utc_now
@@ -89,23 +85,16 @@ def _write(
     """Write and upload the change's batch; None when it brings no row."""
     if not change.sources:
         return None
-    salt = 0
-    while True:
-        with typed_failures(f"build a batch for {workspace.store.url}"):
-            directory = Path(tempfile.mkdtemp(prefix="batch-", dir=workspace.scratch()))
-        try:
-            with typed_failures(f"build a batch for {workspace.store.url}"):
-                entry = write_batch(directory, change.parsed, change.sources, embeddings, salt=salt)
-            if entry.tag in taken and entry.rows:
-                salt += 1
-                continue
-            workspace.put_batch(directory, entry)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        for family, embedding in embeddings.items() if entry.rows else ():
+    entry = stage_batch(
+        workspace,
+        taken,
+        lambda directory, salt: write_batch(directory, change.parsed, change.sources, embeddings, salt=salt),
+    )
+    if entry and entry.rows:
+        for family, embedding in embeddings.items():
             with suppress(TychoraError):  # a cache that is full costs the next reader time, and no commit
                 prime_matrix(matrix_path(workspace.cache, entry.id, family), embedding.vectors)
-        return entry
+    return entry
 
 
 def _continue(

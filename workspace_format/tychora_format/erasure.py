@@ -6,8 +6,6 @@ extractions, so that what was not erased is answered, cited and proven as before
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,9 +19,8 @@ from tychora_format.extraction import STAGED, Extraction, ExtractionHeader
 from tychora_format.lexical_view import discard
 from tychora_format.manifest import BatchEntry
 from tychora_format.snapshot import content_leaf
-from tychora_format.staging import Staged
+from tychora_format.staging import Staged, stage_batch
 from tychora_format.statements import InForce, Statement
-from tychora_format.store.failures import typed_failures
 from tychora_format.tables import ExtractionRow, SourceRow
 from tychora_format.vector_copy import Stretch, VectorCopy
 from tychora_format.workspace import Workspace, utc_now
@@ -127,16 +124,9 @@ def erase_from_batches(
 def _replaced(workspace: Workspace, batch: Batch, statements: InForce) -> BatchEntry | None:
     """Write the replacement of a batch, upload it and state it; None where nothing of the batch is erased."""
     staged = Staged(workspace)
-    with typed_failures(f"build a batch for {workspace.store.url}"):
-        directory = Path(tempfile.mkdtemp(prefix="batch-", dir=workspace.scratch()))
-    try:
-        with typed_failures(f"build a batch for {workspace.store.url}"):
-            entry = replacement_for(batch, statements, directory)
-        if entry is None:
-            return None
-        workspace.put_batch(directory, entry)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    entry = stage_batch(workspace, (), lambda directory, salt: replacement_for(batch, statements, directory, salt=salt))
+    if entry is None:
+        return None
     files = {file.path: file.size for file in entry.files}
     staged.require(workspace.log.head(), files)
     workspace.statements.add(replacement_statement(workspace.statements.all(), batch.id, entry, statements))

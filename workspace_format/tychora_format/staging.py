@@ -6,16 +6,21 @@ top of a head that knows of a collection which the writer's beginning did not. S
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Container, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tychora_format.log import Head
+from tychora_format.manifest import BatchEntry
+from tychora_format.store.failures import typed_failures
 from tychora_schemas.errors import Conflict
 
 if TYPE_CHECKING:
     from tychora_format.workspace import Workspace
 
-__all__ = ["Collected", "Staged"]
+__all__ = ["Collected", "Staged", "stage_batch"]
 
 
 class Collected(Conflict):
@@ -44,3 +49,28 @@ class Staged:
                 next_step="run the same command again; if that repeats itself, a collection was interrupted: finish it "
                 "with tychora manage WORKSPACE collect",
             )
+
+
+def stage_batch(
+    workspace: Workspace, taken: Container[int], build: Callable[[Path, int], BatchEntry | None]
+) -> BatchEntry | None:
+    """Write a batch and upload its files; returns its entry, or None where `build` has nothing to write.
+
+    `build(directory, salt)` writes below an empty folder; it is called again with another salt while the tag of what it
+    has written is `taken`. The folder is removed whatever happens.
+    """
+    salt = 0
+    while True:
+        with typed_failures(f"build a batch for {workspace.store.url}"):
+            directory = Path(tempfile.mkdtemp(prefix="batch-", dir=workspace.scratch()))
+        try:
+            with typed_failures(f"build a batch for {workspace.store.url}"):
+                entry = build(directory, salt)
+            if entry is not None and entry.rows and entry.tag in taken:
+                salt += 1
+                continue
+            if entry is not None:
+                workspace.put_batch(directory, entry)
+            return entry
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+from functools import partial
 from pathlib import Path
 
 from tychora_format.batch import Batch
 from tychora_format.erasure import replacement_for, replacement_statement
 from tychora_format.manifest import BatchEntry, FileEntry
+from tychora_format.staging import stage_batch
 from tychora_format.statements import Statement
-from tychora_format.store.failures import typed_failures
 from tychora_format.workspace import Workspace
 from tychora_functions.copies.difference import Difference
 
@@ -29,7 +28,7 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
     files: list[FileEntry] = []
     taken = {entry.tag for manifest in difference.history.values() for entry in manifest.batches}
     for batch in difference.unclean:
-        entry = _write(destination, batch, difference, taken)
+        entry = stage_batch(destination, taken - {batch.entry.tag}, partial(_cleaned, batch, difference))
         difference.relied |= {file.path: file.size for file in (entry or batch.entry).files}
         if entry is None:
             files += [file for file in batch.entry.files if destination.store.size(file.path) != file.size]
@@ -41,18 +40,5 @@ def write_clean(destination: Workspace, difference: Difference) -> tuple[list[St
     return statements, files
 
 
-def _write(destination: Workspace, batch: Batch, difference: Difference, taken: set[int]) -> BatchEntry | None:
-    salt = 0
-    while True:
-        with typed_failures(f"build a batch for {destination.store.url}"):
-            directory = Path(tempfile.mkdtemp(prefix="batch-", dir=destination.scratch()))
-        try:
-            entry = replacement_for(batch, difference.in_force, directory, salt=salt)
-            if entry is not None and entry.rows and entry.tag in taken - {batch.entry.tag}:
-                salt += 1
-                continue
-            if entry is not None:
-                destination.put_batch(directory, entry)
-            return entry
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+def _cleaned(batch: Batch, difference: Difference, directory: Path, salt: int) -> BatchEntry | None:
+    return replacement_for(batch, difference.in_force, directory, salt=salt)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,8 +12,7 @@ from tychora_format.batch import Parsed, write_batch
 from tychora_format.log import Head, Proposal
 from tychora_format.manifest import BatchEntry, Manifest, as_ranges, from_ranges
 from tychora_format.snapshot import Snapshot
-from tychora_format.staging import Collected, Staged
-from tychora_format.store.failures import typed_failures
+from tychora_format.staging import Collected, Staged, stage_batch
 from tychora_format.workspace import Workspace, utc_now
 from tychora_functions.maintain.carrying import Carried, Part
 from tychora_functions.progress import Progress, Watcher
@@ -91,20 +88,9 @@ class _Compaction:
     def _written(self, carried: Carried, part: Part) -> BatchEntry:
         """Write and upload the batch of a part."""
         taken = {entry.tag for entry in [*carried.snapshot.manifest.batches, *self.entries]}
-        salt = 0
-        while True:
-            with typed_failures(f"build a batch for {self.workspace.store.url}"):
-                directory = Path(tempfile.mkdtemp(prefix="batch-", dir=self.workspace.scratch()))
-            try:
-                with typed_failures(f"build a batch for {self.workspace.store.url}"):
-                    entry = self._build(directory, carried, part, salt)
-                if entry.tag in taken and entry.rows:
-                    salt += 1
-                    continue
-                self.workspace.put_batch(directory, entry)
-                return entry
-            finally:
-                shutil.rmtree(directory, ignore_errors=True)
+        entry = stage_batch(self.workspace, taken, lambda directory, salt: self._build(directory, carried, part, salt))
+        assert entry is not None
+        return entry
 
     def _build(self, directory: Path, carried: Carried, part: Part, salt: int) -> BatchEntry:
         sources = carried.sources(part)
