@@ -9,7 +9,7 @@ import pytest
 from support.faulty import Fault, FaultyStore
 from support.histories import model_of, new_workspace, publish_texts
 from tychora_format.cache import Cache
-from tychora_format.collection import Collection, close_collection, collected, open_collection, remove
+from tychora_format.collection import Collection, close_collection, open_collection, remove
 from tychora_format.erasure import erasure_statement
 from tychora_format.leases import hold
 from tychora_format.manifest import snapshot_path
@@ -198,7 +198,7 @@ def test_an_interrupted_collection_is_finished_by_the_next(place: Place) -> None
     assert foreseen.finished and report.finished
     assert {each.path for each in report.removed} == {*ORPHANS[1:]} == {each.path for each in foreseen.removed}
     assert place.workspace.log.head().collecting is None
-    assert collected(place.workspace) == {*ORPHANS}
+    assert place.workspace.collected() == {*ORPHANS}
 
 
 def test_what_is_erased_goes_whatever_its_age(place: Place) -> None:

@@ -31,7 +31,6 @@ from support.faulty import Call, Fault, FaultyStore, Script
 from support.histories import synthetic_change
 from support.model import Content, Copy, Said
 from tychora_format.cache import Cache
-from tychora_format.collection import collected
 from tychora_format.merge import relation
 from tychora_format.objects import object_path
 from tychora_format.staging import Collected, Staged
@@ -424,7 +423,7 @@ class Lives(Copies, RuleBasedStateMachine):
         opened = Workspace.open(place.store, cache=self.cache)
         model.released |= {
             path.removeprefix("snapshots/").removesuffix(".json")
-            for path in collected(opened)
+            for path in opened.collected()
             if path.startswith("snapshots/")
         } & model.history
         self.absorb(place, said)

@@ -23,7 +23,7 @@ from tychora_format.store import Entry
 from tychora_format.workspace import Workspace
 from tychora_schemas.errors import CorruptWorkspace, TychoraError
 
-__all__ = ["Collection", "Garbage", "close_collection", "collected", "open_collection", "remove"]
+__all__ = ["Collection", "Garbage", "close_collection", "open_collection", "remove"]
 
 COLLECTABLE = ("snapshots/", "batches/", "objects/", "staging/", "jobs/", READERS)
 """What a collection looks at, in the order in which it removes: a manifest goes before the files that it names, so that
@@ -140,7 +140,7 @@ class Collection:
             {head.snapshot} if head.snapshot else set()
         )
         if missing := named - present - roots:
-            removed = _listed(self.workspace, log)
+            removed = self.workspace.collected()
             roots |= {each for each in missing if snapshot_path(each) not in removed}
         for each in sorted(roots - present):
             self._require(snapshot_path(each))
@@ -245,13 +245,3 @@ def close_collection(workspace: Workspace, digest: str) -> None:
         return Proposal(head.snapshot, closes=True) if head.collecting == digest and head.snapshot else None
 
     workspace.commit_snapshot(propose)
-
-
-def collected(workspace: Workspace) -> frozenset[str]:
-    """Every file that collections of this location removed, or listed and spared: what may be missing from its past."""
-    return _listed(workspace, workspace.log.history())
-
-
-def _listed(workspace: Workspace, log: Iterable[LogEntry]) -> frozenset[str]:
-    lists = {entry.collecting for entry in log if entry.collecting and entry.boundary == entry.number}
-    return frozenset().union(*(workspace.doomed(digest) for digest in sorted(lists)))
