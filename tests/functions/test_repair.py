@@ -197,6 +197,22 @@ def test_a_compacted_batch_is_made_anew_byte_for_byte(damaged: Path) -> None:
     assert files_of(damaged) == before
 
 
+def test_a_batch_that_something_was_erased_from_is_made_anew_byte_for_byte(damaged: Path) -> None:
+    """Also where an extraction has no source any more: what is left of it has a place in the index, and no name."""
+    with Client(damaged) as client:
+        client.manage.delete("handbook.md")
+        client.manage.collect(grace_hours=0)
+    before = files_of(damaged)
+    for path in damaged.rglob("lexical/*"):
+        path.unlink()
+    for path in damaged.rglob("units.parquet"):
+        truncate(path)
+    with Client(damaged) as client:
+        report = client.verify(repair=True)
+    assert report.ok, report.problems
+    assert {path: data for path, data in files_of(damaged).items() if path in before} == before
+
+
 def test_what_was_erased_does_not_come_back_from_an_older_copy(damaged: Path, whole: Held) -> None:
     client = Client(damaged)
     (content,) = client.manage.delete("handbook.md").contents

@@ -26,7 +26,7 @@ from tychora_format.text import ChunkWriter
 from tychora_format.vectors import write_vectors
 from tychora_schemas.identity import digest, identity, merkle_root
 
-__all__ = ["CHUNKS_FILE", "LEXICAL_FOLDER", "Embedding", "Parsed", "RowVectors", "write_batch"]
+__all__ = ["CHUNKS_FILE", "LEXICAL_FOLDER", "Embedding", "Parsed", "RowVectors", "first_readers", "write_batch"]
 
 CHUNKS_FILE = "text/chunks.arrow"
 LEXICAL_FOLDER = "lexical"
@@ -61,6 +61,18 @@ class Embedding:
     def write(self, directory: Path) -> None:
         """Write them as a Lance dataset at `directory`."""
         write_vectors(directory, self.vectors, self.input_hashes)
+
+
+def first_readers(sources: Iterable[SourceRow]) -> dict[str, SourceRow]:
+    """Per extraction the first source row of its batch that names it: its path is what the index has as title.
+
+    A path from another batch would outlive that row's own erasure, which does not look into this one.
+    """
+    readers: dict[str, SourceRow] = {}
+    for row in sources:
+        if row.extraction_id:
+            readers.setdefault(row.extraction_id, row)
+    return readers
 
 
 def write_batch(

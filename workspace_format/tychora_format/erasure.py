@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from tychora_format.batch import Batch, Parsed, write_batch
-from tychora_format.batch_writer import LEXICAL_FOLDER
+from tychora_format.batch_writer import LEXICAL_FOLDER, first_readers
 from tychora_format.cache import Cache
 from tychora_format.extraction import STAGED, Extraction, ExtractionHeader
 from tychora_format.lexical_view import discard
@@ -26,6 +26,7 @@ from tychora_format.vector_copy import Stretch, VectorCopy
 from tychora_format.workspace import Workspace, utc_now
 
 __all__ = [
+    "NAMELESS",
     "Replacement",
     "complete_erasures",
     "entailed",
@@ -179,14 +180,14 @@ def replacement_for(batch: Batch, statements: InForce, directory: Path, *, salt:
     for number in fresh:
         leaves[number] = _leaf(rows[number])
         rows[number] = _tombstone(rows[number])
-    titles = _titles(rows)
+    readers = first_readers(rows)
 
     def parsed() -> Iterator[Parsed]:
         reading = batch.reopened()
         for ordinal in range(batch.extractions.num_rows):
             gone = emptied.get(ordinal)
             extraction = _without_text(gone) if gone else _unnamed(reading.parsed_again(ordinal), names)
-            yield Parsed(extraction, titles.get(extraction.header.extraction_id, NAMELESS))
+            yield Parsed(extraction, readers.get(extraction.header.extraction_id, NAMELESS))
 
     held = [extraction for ordinal in kept if (extraction := batch.extraction(ordinal)).rows]
     stretches = [Stretch(batch, extraction.first_row, extraction.rows) for extraction in held]
@@ -206,18 +207,6 @@ def _tombstone(row: SourceRow) -> SourceRow:
 
 def _leaf(row: SourceRow) -> bytes:
     return content_leaf(row.source_id, row.path, row.state, row.revision_id, row.extraction_id)
-
-
-def _titles(rows: Iterable[SourceRow]) -> dict[str, SourceRow]:
-    """Per extraction the first source row of the batch that still names it: its path is what the index has as title.
-
-    A path from another batch would outlive that row's own erasure, which does not look into this batch.
-    """
-    titles: dict[str, SourceRow] = {}
-    for row in rows:
-        if row.extraction_id:
-            titles.setdefault(row.extraction_id, row)
-    return titles
 
 
 def _tells(extraction: ExtractionRow) -> bool:

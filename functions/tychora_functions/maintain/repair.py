@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from tychora_format.batch import Batch
-from tychora_format.batch_writer import Parsed, write_batch
+from tychora_format.batch_writer import Parsed, first_readers, write_batch
 from tychora_format.cache import hash_file
+from tychora_format.erasure import NAMELESS
 from tychora_format.left_out import LEFT_OUT, originals_left_out
 from tychora_format.manifest import BatchEntry, FileEntry, snapshot_path
 from tychora_format.objects import object_path
@@ -249,11 +250,10 @@ def _committed(workspace: Workspace) -> list[str]:
 
 def _parsed(batch: Batch) -> Iterator[Parsed]:
     """The extractions as they were written, each with the first source row of the batch that names it."""
-    named = batch.sources.column("extraction_id").to_pylist()
+    readers = first_readers(SourceRow(**values) for values in batch.sources.to_pylist())
     for ordinal in range(batch.extractions.num_rows):
         extraction = batch.parsed_again(ordinal)
-        if extraction.header.extraction_id in named:
-            yield Parsed(extraction, batch.source(named.index(extraction.header.extraction_id)))
+        yield Parsed(extraction, readers.get(extraction.header.extraction_id, NAMELESS))
 
 
 def _roots(workspace: Workspace) -> list[tuple[Path, str, str]]:
