@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from tychora_format.batch import Batch
+from tychora_format.erasure import every_batch
 from tychora_format.tables import SourceRow
 from tychora_format.workspace import Workspace
 from tychora_functions.delivery import delivered
@@ -67,16 +68,20 @@ def _hidden(workspace: Workspace, citation: Citation) -> str | None:
         return "the cited content was erased from this workspace"
     if not statements.withdrawn:
         return None
-    named: dict[str, Batch] = {}
-    for state in workspace.lineage():
-        named |= {batch.id: batch for batch in workspace.snapshot(state.snapshot).batches}
-    rows: list[SourceRow] = []
-    for batch in named.values():
-        same = pc.equal(batch.sources.column("content_sha256"), citation.content_sha256)
-        rows += [SourceRow(**values) for values in batch.sources.filter(same).to_pylist()]
-    if rows and all(map(statements.hides, rows)):
-        return "the cited content is withdrawn from this workspace"
-    return None
+    found = False
+    for batch in _newest_first(workspace):
+        same = batch.sources.filter(pc.equal(batch.sources.column("content_sha256"), citation.content_sha256))
+        for values in same.to_pylist():
+            found = True
+            if not statements.hides(SourceRow(**values)):
+                return None
+    return "the cited content is withdrawn from this workspace" if found else None
+
+
+def _newest_first(workspace: Workspace) -> Iterator[Batch]:
+    """The batches of the newest snapshot, which mostly have the answer, then those of all others."""
+    yield from workspace.head().batches
+    yield from every_batch(workspace)
 
 
 def _recorded(workspace: Workspace, citation: Citation) -> tuple[list[SourceRow], str | None]:
