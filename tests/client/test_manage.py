@@ -10,6 +10,8 @@ import pytest
 from running import Run
 
 from tychora_client import Client
+from tychora_client.render.ansi import Style
+from tychora_client.render.reports import attention
 from tychora_schemas.maintenance import (
     CollectReport,
     CompactReport,
@@ -41,6 +43,22 @@ def test_what_is_withdrawn_is_hidden_until_it_is_restored(tychora: Run, held: Pa
     assert StatementReport.model_validate_json(tychora("manage", held, "restore", "leaflet.pdf").out).made
     assert not StatementReport.model_validate_json(tychora("manage", held, "restore", "leaflet.pdf").out).made
     assert Client(held).search("lighthouse keeper").segments
+
+
+def test_adding_again_says_what_is_withdrawn(tmp_path: Path) -> None:
+    """Whoever looks at the report learns why a file that is up to date is found by nobody."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "rates.md").write_text("# Rates\n\nA berth costs 12 crowns.\n", "utf-8")
+    with Client.create(tmp_path / "made") as client:
+        client.add(folder)
+        client.manage.withdraw("rates.md")
+        report = client.add(folder)
+    assert [each.path for each in report.unchanged] == ["rates.md"]
+    assert "it is withdrawn" in attention(report, Style(False))
+    with Client(tmp_path / "made") as client:
+        client.manage.restore("rates.md")
+        assert "withdrawn" not in attention(client.add(folder), Style(False))
 
 
 def test_an_erasure_is_confirmed_done_at_once_and_collected_later(tychora: Run, held: Path) -> None:

@@ -34,9 +34,9 @@ def summary(report: AddReport, style: Style) -> str:
 
 
 def attention(report: AddReport, style: Style) -> str:
-    """Quarantined and held sources by reason with what to do, moves, conflicts, and warnings of what was read."""
-    read = [*report.added, *report.changed]
-    warnings = [PathReport(path=each.path, reason=warning) for each in read for warning in each.warnings]
+    """Quarantined and held sources by reason with what to do, moves, conflicts, and warnings about what is here."""
+    here = [*report.added, *report.changed, *report.moved, *report.unchanged]
+    warnings = [PathReport(path=each.path, reason=warning) for each in here for warning in each.warnings]
     moves = [NamedPath(path=each.path, note=f"was {each.was}") for each in report.moved if each.was]
     blocks = [
         *grouped("quarantined", "red", report.quarantined, style),
